@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Runs a whole program in eager C++, statement by statement, forward and backward.
+//
+// The compiled rungs and the eager rung run the emitted Python; this interpreter is for what needs
+// no Python text: generation, the fp64 reference, Monte Carlo arithmetic.
+#pragma once
+
+#include <vector>
+
+#include "gradfuzz/evaluate/observation.h"
+#include "gradfuzz/program/program.h"
+
+namespace gradfuzz::evaluate {
+
+struct InterpretOptions {
+  int draw = 0;
+  at::Device device = at::kCPU;
+  // Give every output this cotangent instead of its recipe's; undefined tensors = none for it.
+  const std::vector<at::Tensor>* cotangents = nullptr;
+};
+
+// RETURNS: the observation; `error` is set when eager rejects the program. Follows the call plan
+// (autocast, regions, backward mode) as the bridge does. Never throws. REQUIRES: GIL not held.
+Observation Interpret(const program::Program& program, const InterpretOptions& options);
+
+// The program in the reference precision: float16, bfloat16 and float32 become float64, complex64
+// becomes complex128, in storages and in dtype arguments; autocast is switched off. Leaves still
+// hold the values of the original dtype (rounded first, then widened).
+program::Program ToReference(const program::Program& program);
+
+// Interpret(ToReference(program)) with leaves and cotangents rounded to the original dtypes first.
+Observation Reference(const program::Program& program, const InterpretOptions& options);
+
+}  // namespace gradfuzz::evaluate
