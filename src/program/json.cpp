@@ -84,7 +84,8 @@ Arg ArgFromJson(const json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_array()) return ListFromJson(value);
   if (value.size() != 1) throw std::invalid_argument("an argument object has one key");
-  const auto& [key, inner] = *value.items().begin();
+  const std::string key = value.begin().key();
+  const json& inner = value.begin().value();
   if (key == "v") return Arg::Value(inner.get<ValueId>());
   if (key == "t") return DTypeFromJson(inner);
   if (key == "f") return FloatFromJson(value);

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "gradfuzz/evaluate/interpret.h"
+
+#include <ATen/ATen.h>
+
+#include <stdexcept>
+
+#include "gradfuzz/evaluate/autocast.h"
+#include "gradfuzz/evaluate/dispatch.h"
+#include "gradfuzz/evaluate/execute.h"
+
+namespace gradfuzz::evaluate {
+namespace {
+
+using program::Arg;
+using program::DType;
+using program::Program;
+using program::Region;
+using program::Statement;
+
+// Applies the regions that hold one statement for the life of the object; inner ones win.
+class RegionScope {
+ public:
+  RegionScope(const Program& program, int index, at::DeviceType device)
+      : autocast_(Autocast(program, index), device) {
+    for (const Region& region : program.regions) {
+      if (Holds(region, index) && region.kind == Region::Kind::kNoGrad) no_grad_.emplace();
+    }
+  }
+
+ private:
+  static bool Holds(const Region& region, int index) {
+    return region.first <= index && index <= region.last;
+  }
+  static std::optional<bool> Autocast(const Program& program, int index) {
+    std::optional<bool> enabled;
+    for (const Region& region : program.regions) {
+      if (!Holds(region, index) || region.kind == Region::Kind::kNoGrad) continue;
+      enabled = region.kind == Region::Kind::kAutocast;
+    }
+    return enabled;
+  }
+
+  AutocastScope autocast_;
+  std::optional<at::NoGradGuard> no_grad_;
+};
+
+std::vector<at::Tensor> RunStatements(const Program& program, const std::vector<at::Tensor>& leaves,
+                                      at::DeviceType device) {
+  std::vector<at::Tensor> values = leaves;
+  values.reserve(static_cast<size_t>(program::ValueCount(program)));
+  for (size_t i = 0; i < program.statements.size(); ++i) {
+    const Statement& statement = program.statements[i];
+    const RegionScope scope(program, static_cast<int>(i), device);
+    auto results = Call(statement, values);
+    if (!results) throw std::runtime_error(results.error().message);
+    if (results->size() != static_cast<size_t>(statement.results) && statement.results != 0) {
+      throw std::runtime_error(statement.op + " returns " + std::to_string(results->size()) +
+                               " tensors, the program expects " +
+                               std::to_string(statement.results));
+    }
+    for (int r = 0; r < statement.results; ++r) {
+      values.push_back((*results)[static_cast<size_t>(r)]);
+    }
+  }
+  std::vector<at::Tensor> outputs;
+  for (const program::Output& output : program.outputs) {
+    outputs.push_back(values[static_cast<size_t>(output.value)]);
+  }
+  return outputs;
+}
+
+void WidenArg(Arg* arg) {
+  if (arg->Is<DType>()) {
+    *arg = program::Info(arg->As<DType>()).reference;
+  } else if (arg->Is<program::ArgList>()) {
+    for (Arg& item : arg->As<program::ArgList>()) WidenArg(&item);
+  } else if (arg->Is<program::Tuple>()) {
+    for (Arg& item : arg->As<program::Tuple>().items) WidenArg(&item);
+  }
+}
+
+Observation Run(const Program& program, const ExecuteOptions& options) {
+  return Execute(
+      program,
+      [&](const std::vector<at::Tensor>& leaves) {
+        return RunStatements(program, leaves, options.device.type());
+      },
+      options);
+}
+
+}  // namespace
+
+Observation Interpret(const Program& program, const InterpretOptions& options) {
+  ExecuteOptions execute;
+  execute.draw = options.draw;
+  execute.device = options.device;
+  execute.cotangents = options.cotangents;
+  return Run(program, execute);
+}
+
+Program ToReference(const Program& program) {
+  Program wide = program;
+  for (program::Storage& storage : wide.storages) {
+    storage.dtype = program::Info(storage.dtype).reference;
+  }
+  for (program::Storage& storage : wide.call.second_storages) {
+    storage.dtype = program::Info(storage.dtype).reference;
+  }
+  for (Statement& statement : wide.statements) {
+    for (Arg& arg : statement.args) WidenArg(&arg);
+    for (auto& [name, arg] : statement.kwargs) WidenArg(&arg);
+  }
+  wide.call.autocast = false;
+  std::erase_if(wide.regions, [](const Region& region) {
+    return region.kind == Region::Kind::kAutocast || region.kind == Region::Kind::kAutocastOff;
+  });
+  return wide;
+}
+
+Observation Reference(const Program& program, const InterpretOptions& options) {
+  ExecuteOptions execute;
+  execute.draw = options.draw;
+  execute.device = options.device;
+  execute.cotangents = options.cotangents;
+  execute.reference = true;
+  if (options.cotangents == nullptr) {
+    // The cotangents are rounded to the dtypes that the program itself returns.
+    const Observation own = Interpret(program, options);
+    for (const at::Tensor& output : own.outputs) {
+      execute.cotangent_types.push_back(output.scalar_type());
+    }
+  }
+  Program wide = ToReference(program);
+  // Execute makes the leaves in the program's own dtypes and widens them itself.
+  wide.storages = program.storages;
+  wide.call.second_storages = program.call.second_storages;
+  return Run(wide, execute);
+}
+
+}  // namespace gradfuzz::evaluate
