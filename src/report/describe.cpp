@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "gradfuzz/report/describe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "gradfuzz/program/emit.h"
+#include "gradfuzz/report/text.h"
+
+namespace gradfuzz::report {
+namespace {
+
+using program::ValueRecipe;
+
+struct RungWords {
+  const char* rung;
+  const char* words;
+};
+constexpr RungWords kRungs[] = {
+    {"eager", "no compilation"},
+    {"dynamo", "graph capture only: torch.compile(backend=\"eager\")"},
+    {"aot_eager", "capture and AOTAutograd, no decompositions"},
+    {"aot_eager_decomp_partition", "AOTAutograd, decompositions and the min-cut partitioner"},
+    {"aot_eager_decomp_partition_crossref", "the same, fake tensors checked against real ones"},
+    {"inductor_fallback", "Inductor, every operator falling back to ATen"},
+    {"inductor", "everything: Inductor's lowerings, fusion and kernels"},
+};
+
+bool SameNumber(double a, double b, double tolerance) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  if (std::isinf(a) || std::isinf(b)) return a == b;
+  return std::fabs(a - b) <= tolerance;
+}
+
+bool HasValues(const Comparison& c) { return !c.got.empty() && c.got.size() == c.reference.size(); }
+
+std::string RecipeInWords(const ValueRecipe& r) {
+  switch (r.kind) {
+    case ValueRecipe::Kind::kLiteral: {
+      if (r.values.size() > 8) return Count(static_cast<int64_t>(r.values.size()), "literal value");
+      std::string out = "values ";
+      for (size_t i = 0; i < r.values.size(); ++i) out += (i ? ", " : "") + Number(r.values[i]);
+      return out;
+    }
+    case ValueRecipe::Kind::kInts:
+      return "whole numbers in [" + Number(r.low) + ", " + Number(r.high) + "]";
+    case ValueRecipe::Kind::kUniform:
+      return "uniform in [" + Number(r.low) + ", " + Number(r.high) + "]";
+    case ValueRecipe::Kind::kNormal:
+      return "about normal, mean " + Number(r.shift) + ", deviation " + Number(r.scale);
+    case ValueRecipe::Kind::kChoice:
+      return "drawn from " + Count(static_cast<int64_t>(r.values.size()), "chosen value");
+  }
+  return "";
+}
+
+}  // namespace
+
+const RungOutcome* FirstWrong(const Outcome& outcome) {
+  for (const RungOutcome& rung : outcome.rungs) {
+    if (rung.rung == outcome.first_wrong_rung && IsFinding(rung.verdict)) return &rung;
+  }
+  for (const RungOutcome& rung : outcome.rungs) {
+    if (IsFinding(rung.verdict)) return &rung;
+  }
+  return nullptr;
+}
+
+std::vector<const Comparison*> WrongComparisons(const RungOutcome& rung) {
+  std::vector<const Comparison*> wrong;
+  for (const Comparison& c : rung.comparisons) {
+    if (IsFinding(c.verdict)) wrong.push_back(&c);
+  }
+  std::stable_sort(wrong.begin(), wrong.end(), [](const Comparison* a, const Comparison* b) {
+    if (a->verdict != b->verdict) return Graver(a->verdict, b->verdict) == a->verdict;
+    return a->wrong > b->wrong;
+  });
+  return wrong;
+}
+
+std::string QuantityInWords(const std::string& what) {
+  const auto after = [&](std::string_view prefix) { return what.substr(prefix.size()); };
+  if (what.starts_with("grad ")) return "gradient of " + after("grad ");
+  if (what.starts_with("input ")) return after("input ") + " after the call";
+  if (what.starts_with("out") && what.size() > 3 && what[3] >= '0' && what[3] <= '9') {
+    return "output " + after("out");
+  }
+  return what;
+}
+
+std::string WhatIsWrong(const Comparison& c) {
+  switch (c.verdict) {
+    case Verdict::kMissingGradient:
+      if (!c.note.empty()) return OneLine(c.note);
+      return c.got.empty() ? "None where eager has a gradient" : "a gradient where eager has None";
+    case Verdict::kMetadataMismatch:
+    case Verdict::kSelfCheckFailed:
+    case Verdict::kNondeterministic:
+      if (!c.note.empty()) return OneLine(c.note);
+      break;
+    default:
+      break;
+  }
+  std::string out;
+  if (c.numel > 0 && c.wrong > 0) {
+    out = c.wrong == c.numel ? (c.numel == 1 ? "its one element wrong"
+                                             : "all " + Count(c.numel, "element") + " wrong")
+                             : Thousands(c.wrong) + " of " + Count(c.numel, "element") + " wrong";
+  } else {
+    out = InWords(c.verdict);
+  }
+  if (!c.pattern.empty()) out += ": " + OneLine(c.pattern);
+  return out;
+}
+
+std::string Sides(const Comparison& c, const std::string& rung) {
+  if (c.max_error == 0 && c.eager_error == 0) return "";
+  std::string numbers = "eager is off by " + Rough(c.eager_error) + ", " + rung + " by " +
+                        Rough(c.max_error) + ", allowed is " + Rough(c.tolerance);
+  if (c.tolerance == 0) numbers += " (exact arithmetic)";
+  // NaN compares false: an error that is NaN is never the smaller one.
+  const bool eager_nearer = std::isnan(c.max_error) || c.eager_error < c.max_error;
+  const bool rung_nearer = std::isnan(c.eager_error) || c.max_error < c.eager_error;
+  if (eager_nearer && !std::isnan(c.eager_error)) return "float64 sides with eager: " + numbers;
+  if (rung_nearer && !std::isnan(c.max_error)) return "float64 sides with " + rung + ": " + numbers;
+  return "float64 sides with neither: " + numbers;
+}
+
+std::string PyTorchSays(const Comparison& c) {
+  return "torch._dynamo.utils.same(eager, compiled, fp64_ref) says " +
+         std::string(c.pytorch_same ? "same" : "different") +
+         "; torch.testing.assert_close at its defaults " + (c.assert_close ? "passes" : "fails");
+}
+
+std::string Isolation(const Outcome& outcome) {
+  std::set<std::string> devices;
+  for (const RungOutcome& r : outcome.rungs) devices.insert(r.device);
+  // Neighbours that fare alike share one phrase.
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
+  for (const RungOutcome& r : outcome.rungs) {
+    std::string fate = "right";
+    if (r.verdict == Verdict::kCompileError || r.verdict == Verdict::kRuntimeError ||
+        r.verdict == Verdict::kCrash || r.verdict == Verdict::kTimeout) {
+      fate = InWords(r.verdict);
+    } else if (IsFinding(r.verdict)) {
+      fate = "wrong";
+    } else if (r.verdict != Verdict::kAgree) {
+      fate = InWords(r.verdict);
+    }
+    const std::string name = devices.size() > 1 ? r.rung + " (" + r.device + ")" : r.rung;
+    if (groups.empty() || groups.back().first != fate) groups.push_back({fate, {}});
+    groups.back().second.push_back(name);
+  }
+  std::string out;
+  for (const auto& [fate, rungs] : groups) {
+    if (!out.empty()) out += "; ";
+    out += Enumerate(rungs) + ": " + fate;
+  }
+  return out;
+}
+
+std::string RungInWords(const std::string& rung) {
+  for (const RungWords& row : kRungs) {
+    if (rung == row.rung) return row.words;
+  }
+  return "";
+}
+
+bool IsWrongElement(const Comparison& c, size_t flat) {
+  return flat < c.got.size() && flat < c.reference.size() &&
+         !SameNumber(c.reference[flat], c.got[flat], c.tolerance);
+}
+
+std::vector<Element> WrongElements(const Comparison& c, size_t limit) {
+  std::vector<Element> out;
+  if (!HasValues(c)) return out;
+  std::vector<size_t> chosen;
+  for (size_t i = 0; i < c.got.size() && chosen.size() < limit; ++i) {
+    if (IsWrongElement(c, i)) chosen.push_back(i);
+  }
+  if (chosen.empty()) {
+    for (size_t i = 0; i < c.got.size(); ++i) chosen.push_back(i);
+    const auto error = [&](size_t i) { return std::fabs(c.got[i] - c.reference[i]); };
+    std::stable_sort(chosen.begin(), chosen.end(),
+                     [&](size_t a, size_t b) { return error(a) > error(b); });
+    chosen.resize(std::min(limit, chosen.size()));
+    std::sort(chosen.begin(), chosen.end());
+  }
+  for (size_t i : chosen) {
+    const double eager = i < c.eager.size() ? c.eager[i] : std::nan("");
+    out.push_back({static_cast<int64_t>(i), c.reference[i], eager, c.got[i]});
+  }
+  return out;
+}
+
+std::string DescribeLeaf(const program::Program& program, size_t index) {
+  const program::Leaf& leaf = program.leaves[index];
+  const program::Storage& storage = program.storages[static_cast<size_t>(leaf.storage)];
+  std::string out = std::string(program::Info(storage.dtype).name) + " " + Sizes(leaf.sizes);
+  if (leaf.requires_grad) out += ", requires grad";
+  int64_t dense = 1;
+  bool contiguous = true;
+  for (size_t d = leaf.sizes.size(); d-- > 0;) {
+    contiguous = contiguous && (leaf.sizes[d] <= 1 || leaf.strides[d] == dense);
+    dense *= std::max<int64_t>(leaf.sizes[d], 1);
+  }
+  if (!contiguous) out += ", strides " + Sizes(leaf.strides);
+  if (leaf.offset != 0) out += ", offset " + std::to_string(leaf.offset);
+  for (size_t other = 0; other < index; ++other) {
+    if (program.leaves[other].storage == leaf.storage) {
+      return out + ", shares memory with x" + std::to_string(other);
+    }
+  }
+  return out + ", " + RecipeInWords(storage.values);
+}
+
+std::string Confirmation(const Finding& finding) {
+  if (finding.confirmations == 0) return "";
+  return "reproduced in " + std::to_string(finding.confirmed) + " of " +
+         std::to_string(finding.confirmations) + " fresh processes";
+}
+
+std::string Title(const Finding& finding) {
+  if (!finding.title.empty()) return OneLine(finding.title);
+  return std::string(InWords(finding.verdict)) + " under " + finding.first_wrong_rung + " (" +
+         finding.device + "): " + program::OpChain(finding.reduced);
+}
+
+std::vector<std::pair<std::string, std::string>> EnvironmentRows(const nlohmann::json& e) {
+  // What names a build comes first; the rest follows in the order of its key.
+  static constexpr std::pair<const char*, const char*> kFirst[] = {
+      {"torch", "torch"},     {"torch_git", "torch commit"},
+      {"cuda", "CUDA"},       {"triton", "triton"},
+      {"python", "Python"},   {"device_names", "GPU"},
+      {"devices", "devices"}, {"cpu_capability", "CPU vectors"},
+      {"cpu", "CPU"},         {"cxx", "C++ compiler"}};
+  std::vector<std::pair<std::string, std::string>> rows;
+  if (!e.is_object()) return rows;
+  const auto text = [](const nlohmann::json& value) {
+    if (value.is_string()) return OneLine(value.get_ref<const std::string&>());
+    if (value.is_array()) {
+      std::vector<std::string> items;
+      for (const auto& item : value) {
+        items.push_back(item.is_string() ? OneLine(item.get_ref<const std::string&>())
+                                         : item.dump());
+      }
+      std::string out;
+      for (size_t i = 0; i < items.size(); ++i) out += (i ? ", " : "") + items[i];
+      return out;
+    }
+    return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  };
+  const auto worth_showing = [](const std::string& key, const nlohmann::json& value) {
+    // Long lists that describe the worker, not the machine.
+    return !value.is_null() && !value.is_object() && key != "rungs" && key != "knobs" &&
+           key != "type" && !(value.is_string() && value.get_ref<const std::string&>().empty()) &&
+           !(value.is_array() && value.empty());
+  };
+  std::set<std::string> seen;
+  for (const auto& [key, label] : kFirst) {
+    seen.insert(key);
+    if (e.contains(key) && worth_showing(key, e[key])) rows.emplace_back(label, text(e[key]));
+  }
+  for (const auto& [key, value] : e.items()) {
+    if (!seen.contains(key) && worth_showing(key, value)) {
+      rows.emplace_back(OneLine(key), text(value));
+    }
+  }
+  return rows;
+}
+
+}  // namespace gradfuzz::report

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "gradfuzz/report/rung_table.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "gradfuzz/report/describe.h"
+#include "gradfuzz/report/text.h"
+
+namespace gradfuzz::report {
+namespace {
+
+// Outputs, gradients, inputs, others; within a kind x2 comes before x10.
+std::tuple<int, size_t, std::string> Order(const std::string& what) {
+  int kind = 3;
+  if (what.starts_with("out")) kind = 0;
+  if (what.starts_with("grad ")) kind = 1;
+  if (what.starts_with("input ")) kind = 2;
+  return {kind, kind == 3 ? 0 : what.size(), what};
+}
+
+RungCell CellOf(const Comparison& c) {
+  RungCell cell;
+  if (c.verdict == Verdict::kAgree) {
+    return {RungCell::State::kRight, "right", ""};
+  }
+  cell.state = IsFinding(c.verdict) ? RungCell::State::kWrong : RungCell::State::kOther;
+  cell.detail = WhatIsWrong(c);
+  switch (c.verdict) {
+    case Verdict::kMissingGradient:
+      cell.text = c.got.empty() ? "MISSING" : "NOT NONE";
+      break;
+    case Verdict::kNanMismatch:
+      cell.text = "NaN/Inf";
+      break;
+    case Verdict::kMetadataMismatch:
+      cell.text = "METADATA";
+      break;
+    case Verdict::kNondeterministic:
+      cell.text = "UNSTABLE";
+      break;
+    case Verdict::kSelfCheckFailed:
+      cell.text = "FAILS";
+      break;
+    case Verdict::kConvention:
+      cell.text = "tie";
+      break;
+    case Verdict::kIllConditioned:
+      cell.text = "unsure";
+      break;
+    case Verdict::kTradeOff:
+      cell.text = "trade-off";
+      break;
+    default:
+      cell.text = cell.state == RungCell::State::kWrong ? "WRONG" : "other";
+  }
+  return cell;
+}
+
+std::string Remark(const RungOutcome& r) {
+  std::vector<std::string> parts;
+  if (r.verdict != Verdict::kAgree) parts.emplace_back(InWords(r.verdict));
+  if (r.graph_breaks > 0) parts.push_back(Count(r.graph_breaks, "graph break"));
+  const bool compiles = r.rung != "eager";
+  const bool ran = !r.comparisons.empty();
+  if (compiles && ran && r.graphs == 0) parts.emplace_back("nothing was compiled");
+  std::string out;
+  for (size_t i = 0; i < parts.size(); ++i) out += (i ? ", " : "") + parts[i];
+  return out;
+}
+
+}  // namespace
+
+RungTable MakeRungTable(const Outcome& outcome) {
+  RungTable table;
+  std::set<std::string> columns, devices;
+  for (const RungOutcome& rung : outcome.rungs) {
+    devices.insert(rung.device);
+    for (const Comparison& c : rung.comparisons) columns.insert(c.what);
+  }
+  table.columns.assign(columns.begin(), columns.end());
+  std::sort(table.columns.begin(), table.columns.end(),
+            [](const std::string& a, const std::string& b) { return Order(a) < Order(b); });
+  for (const RungOutcome& rung : outcome.rungs) {
+    RungRow row;
+    row.name = devices.size() > 1 ? rung.rung + " " + rung.device : rung.rung;
+    row.remark = Remark(rung);
+    row.wrong = IsFinding(rung.verdict);
+    for (const std::string& column : table.columns) {
+      RungCell cell;
+      for (const Comparison& c : rung.comparisons) {
+        if (c.what == column) cell = CellOf(c);
+      }
+      // Eager is what the others are held against; its own row may carry no comparison.
+      if (rung.rung == "eager" && rung.comparisons.empty() && rung.verdict == Verdict::kAgree) {
+        cell = {RungCell::State::kOther, "reference", ""};
+      }
+      row.cells.push_back(cell);
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace gradfuzz::report
