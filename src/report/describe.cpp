@@ -128,9 +128,8 @@ std::string Sides(const Comparison& c, const std::string& rung) {
 }
 
 std::string PyTorchSays(const Comparison& c) {
-  return "torch._dynamo.utils.same(eager, compiled, fp64_ref) says " +
-         std::string(c.pytorch_same ? "same" : "different") +
-         "; torch.testing.assert_close at its defaults " + (c.assert_close ? "passes" : "fails");
+  return "torch._dynamo.utils.same says " + std::string(c.pytorch_same ? "same" : "different") +
+         ", assert_close at its defaults " + (c.assert_close ? "passes" : "fails");
 }
 
 std::string Isolation(const Outcome& outcome) {
@@ -158,6 +157,43 @@ std::string Isolation(const Outcome& outcome) {
     out += Enumerate(rungs) + ": " + fate;
   }
   return out;
+}
+
+std::string Accusation(const Outcome& outcome) {
+  const RungOutcome* rung = FirstWrong(outcome);
+  if (rung == nullptr) return InWords(outcome.verdict);
+  const std::vector<const Comparison*> wrong = WrongComparisons(*rung);
+  if (wrong.empty()) return InWords(rung->verdict);
+  // One phrase per kind, in order of gravity: "wrong gradient of x0 and x1".
+  std::vector<std::string> phrases;
+  for (size_t i = 0; i < wrong.size();) {
+    const Verdict verdict = wrong[i]->verdict;
+    std::vector<std::string> names;
+    bool gradients = true;
+    for (; i < wrong.size() && wrong[i]->verdict == verdict; ++i) {
+      const std::string& what = wrong[i]->what;
+      gradients = gradients && what.starts_with("grad ");
+      names.push_back(what);
+    }
+    const bool short_form = gradients && (verdict == Verdict::kGradientMismatch ||
+                                          verdict == Verdict::kMissingGradient);
+    for (std::string& name : names) name = short_form ? name.substr(5) : QuantityInWords(name);
+    phrases.push_back(InWords(verdict) + std::string(short_form ? " of " : ": ") +
+                      Enumerate(names));
+  }
+  std::string out;
+  for (size_t i = 0; i < phrases.size(); ++i) out += (i ? "; " : "") + phrases[i];
+  const auto right = [&](std::string_view prefix) {
+    bool seen = false;
+    for (const Comparison& c : rung->comparisons) {
+      if (!c.what.starts_with(prefix)) continue;
+      if (IsFinding(c.verdict)) return false;
+      seen = true;
+    }
+    return seen;
+  };
+  if (right("out")) out += " (outputs right)";
+  return OneLine(out);
 }
 
 std::string RungInWords(const std::string& rung) {
@@ -223,8 +259,8 @@ std::string Confirmation(const Finding& finding) {
 
 std::string Title(const Finding& finding) {
   if (!finding.title.empty()) return OneLine(finding.title);
-  return std::string(InWords(finding.verdict)) + " under " + finding.first_wrong_rung + " (" +
-         finding.device + "): " + program::OpChain(finding.reduced);
+  return OneLine(finding.first_wrong_rung + " (" + finding.device +
+                 "): " + Accusation(finding.outcome) + " in " + program::OpChain(finding.reduced));
 }
 
 std::vector<std::pair<std::string, std::string>> EnvironmentRows(const nlohmann::json& e) {

@@ -84,7 +84,7 @@ RungTable MakeRungTable(const Outcome& outcome) {
             [](const std::string& a, const std::string& b) { return Order(a) < Order(b); });
   for (const RungOutcome& rung : outcome.rungs) {
     RungRow row;
-    row.name = devices.size() > 1 ? rung.rung + " " + rung.device : rung.rung;
+    row.name = OneLine(devices.size() > 1 ? rung.rung + " " + rung.device : rung.rung);
     row.remark = Remark(rung);
     row.wrong = IsFinding(rung.verdict);
     for (const std::string& column : table.columns) {
@@ -100,6 +100,7 @@ RungTable MakeRungTable(const Outcome& outcome) {
     }
     table.rows.push_back(std::move(row));
   }
+  for (std::string& column : table.columns) column = OneLine(column);
   return table;
 }
 

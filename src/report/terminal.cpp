@@ -117,7 +117,8 @@ void PutProgram(const program::Program& program, Page* page) {
 void PutElements(const Comparison& c, const std::string& rung, Page* page) {
   const std::vector<Element> elements = WrongElements(c, kMaxElements);
   if (elements.empty()) return;
-  std::vector<std::vector<std::string>> rows = {{"element", "expected (float64)", "eager", rung}};
+  std::vector<std::vector<std::string>> rows = {
+      {"element", "expected (float64)", "eager", OneLine(rung)}};
   for (const Element& e : elements) {
     rows.push_back({Position(e.flat, c.sizes), Number(e.reference),
                     static_cast<size_t>(e.flat) < c.eager.size() ? Number(e.eager) : "-",
@@ -153,7 +154,7 @@ void PutComparison(const Comparison& c, const std::string& rung, int draws, Page
 
 void PutError(const std::string& error, Page* page) {
   for (const std::string& line : Lines(error, kMaxErrorLines)) {
-    page->Line("    " + Shorten(line, page->width() - 4));
+    page->Line(line.empty() ? "" : "    " + Shorten(line, page->width() - 4));
   }
 }
 
@@ -251,9 +252,8 @@ void PutVerdict(const CaseResult& result, const RunOptions& run, Page* page) {
     return;
   }
   const RungOutcome* rung = FirstWrong(outcome);
-  std::string text = "WRONG: " + std::string(InWords(outcome.verdict));
-  if (rung != nullptr) text += " under " + rung->rung;
-  page->Text(text + "." + took, 0, Ink::kRed);
+  std::string text = "WRONG" + (rung == nullptr ? "" : " under " + rung->rung) + ": ";
+  page->Text(text + Accusation(outcome) + "." + took, 0, Ink::kRed);
   if (!result.phase.empty()) page->Text("The worker was lost in phase " + result.phase + ".");
   if (!outcome.note.empty()) page->Text(outcome.note);
   if (!outcome.rungs.empty()) page->Text(Isolation(outcome) + ".");
@@ -296,7 +296,7 @@ std::string RenderFinding(const Finding& finding, const TerminalStyle& style,
   Page page(style);
   const bool is_new = finding.known_issue.empty();
   page.Line(page.Paint(is_new ? Ink::kRed : Ink::kYellow, is_new ? "FINDING " : "KNOWN BUG ") +
-            page.Paint(Ink::kBold, finding.id));
+            page.Paint(Ink::kBold, OneLine(finding.id)));
   page.Text(Title(finding), 2, Ink::kBold);
   std::vector<std::string> facts = {Count(finding.hits, "hit")};
   if (finding.first_seed) facts.push_back("first seed " + std::to_string(*finding.first_seed));
@@ -375,13 +375,18 @@ std::string RenderTotals(const RunSummary& summary, const TerminalStyle& style) 
     page.Text("warning: " + warning, 0, Ink::kYellow);
   if (!summary.findings.empty()) {
     page.Line();
+    size_t hits_width = 1;
+    for (const Finding& f : summary.findings) {
+      hits_width = std::max(hits_width, Width(Thousands(f.hits)));
+    }
     for (const Finding* f : InReportOrder(summary)) {
       const bool is_new = f->known_issue.empty();
-      std::string text = Title(*f) + " (" + Count(f->hits, "hit") + ")";
-      if (!is_new) text += " [" + OneLine(f->known_issue) + "]";
+      const std::string head = "  " + OneLine(f->id) + "  " +
+                               PadLeft(Thousands(f->hits), hits_width) +
+                               (f->hits == 1 ? " hit   " : " hits  ");
+      const size_t used = 7 + Width(head);
       page.Line("  " + page.Paint(is_new ? Ink::kRed : Ink::kYellow, is_new ? "NEW  " : "known") +
-                "  " + f->id + "  " +
-                Shorten(text, page.width() - std::min(page.width() - 20, 11 + Width(f->id))));
+                head + Shorten(Title(*f), page.width() > used + 20 ? page.width() - used : 20));
     }
     page.Line();
   }
