@@ -89,19 +89,25 @@ BackwardTask MakeBackwardTask(const Program& program, const std::vector<at::Tens
   return task;
 }
 
-torch::autograd::variable_list RunBackward(const BackwardTask& task, CallPlan::Backward mode) {
-  using torch::autograd::grad;
+torch::autograd::variable_list RunBackward(const BackwardTask& task, CallPlan::Backward mode,
+                                           const Grad& hook) {
+  const auto grad = [&](const auto& outputs, const auto& leaves, const auto& cotangents,
+                        bool retain_graph, bool create_graph) {
+    if (hook) return hook(outputs, leaves, cotangents, retain_graph, create_graph);
+    return torch::autograd::grad(outputs, leaves, cotangents, retain_graph, create_graph,
+                                 /*allow_unused=*/true);
+  };
   switch (mode) {
     case CallPlan::Backward::kAccumulate: {
-      auto first = grad(task.outputs, task.leaves, task.cotangents, true, false, true);
-      auto second = grad(task.outputs, task.leaves, task.cotangents, false, false, true);
+      auto first = grad(task.outputs, task.leaves, task.cotangents, true, false);
+      auto second = grad(task.outputs, task.leaves, task.cotangents, false, false);
       for (size_t i = 0; i < first.size(); ++i) {
         if (first[i].defined() && second[i].defined()) first[i] = first[i] + second[i];
       }
       return first;
     }
     case CallPlan::Backward::kDouble: {
-      auto first = grad(task.outputs, task.leaves, task.cotangents, true, true, true);
+      auto first = grad(task.outputs, task.leaves, task.cotangents, true, true);
       torch::autograd::variable_list sums;
       for (const at::Tensor& g : first) {
         if (g.defined() && g.requires_grad()) sums.push_back(g);
@@ -109,10 +115,10 @@ torch::autograd::variable_list RunBackward(const BackwardTask& task, CallPlan::B
       if (sums.empty()) return first;
       torch::autograd::variable_list ones;
       for (const at::Tensor& g : sums) ones.push_back(at::ones_like(g));
-      return grad(sums, task.leaves, ones, false, false, true);
+      return grad(sums, task.leaves, ones, false, false);
     }
     default:
-      return grad(task.outputs, task.leaves, task.cotangents, false, false, true);
+      return grad(task.outputs, task.leaves, task.cotangents, false, false);
   }
 }
 
@@ -150,6 +156,10 @@ Observation Execute(const Program& program, const Forward& forward, const Execut
                                .requires_grad_(leaves[i].requires_grad);
       }
     }
+    const auto enter = [&](Phase phase) {
+      if (options.on_phase) options.on_phase(phase, inputs);
+    };
+    enter(Phase::kForward);
     const bool want_grad = program.call.backward != CallPlan::Backward::kNone;
     std::vector<at::Tensor> outputs;
     {
@@ -158,21 +168,29 @@ Observation Execute(const Program& program, const Forward& forward, const Execut
       AutocastScope scope(autocast ? std::optional(true) : std::nullopt, options.device.type());
       outputs = forward(inputs.leaves);
     }
+    enter(Phase::kDone);
     RecordOutputs(outputs, inputs, &observation);
     torch::autograd::variable_list gradients;
     if (want_grad) {
       const BackwardTask task = MakeBackwardTask(program, outputs, inputs.leaves, options);
+      enter(Phase::kBackward);
       if (!task.outputs.empty() && !task.leaves.empty()) {
-        gradients = RunBackward(task, program.call.backward);
+        gradients = RunBackward(task, program.call.backward, options.grad);
       }
     }
+    enter(Phase::kDone);
     RecordGradients(inputs.leaves, gradients, &observation);
     for (const at::Tensor& storage : inputs.storages) {
       observation.storages_after.push_back(storage.detach().clone());
     }
+  } catch (const RungError& e) {
+    observation.error = e.what();
+    observation.error_kind = e.kind();
   } catch (const c10::Error& e) {
+    observation.error_kind = "runtime";
     observation.error = "RuntimeError: " + std::string(e.what_without_backtrace());
   } catch (const std::exception& e) {
+    observation.error_kind = "runtime";
     observation.error = e.what();
     if (observation.error.empty()) observation.error = typeid(e).name();
   }

@@ -8,6 +8,7 @@
 #include "gradfuzz/evaluate/autocast.h"
 #include "gradfuzz/evaluate/dispatch.h"
 #include "gradfuzz/evaluate/execute.h"
+#include "gradfuzz/evaluate/materialise.h"
 
 namespace gradfuzz::evaluate {
 namespace {
@@ -45,6 +46,7 @@ class RegionScope {
   std::optional<at::NoGradGuard> no_grad_;
 };
 
+// All values of the program, by id. Throws what eager said when it rejects a statement.
 std::vector<at::Tensor> RunStatements(const Program& program, const std::vector<at::Tensor>& leaves,
                                       at::DeviceType device) {
   std::vector<at::Tensor> values = leaves;
@@ -63,11 +65,7 @@ std::vector<at::Tensor> RunStatements(const Program& program, const std::vector<
       values.push_back((*results)[static_cast<size_t>(r)]);
     }
   }
-  std::vector<at::Tensor> outputs;
-  for (const program::Output& output : program.outputs) {
-    outputs.push_back(values[static_cast<size_t>(output.value)]);
-  }
-  return outputs;
+  return values;
 }
 
 void WidenArg(Arg* arg) {
@@ -84,7 +82,12 @@ Observation Run(const Program& program, const ExecuteOptions& options) {
   return Execute(
       program,
       [&](const std::vector<at::Tensor>& leaves) {
-        return RunStatements(program, leaves, options.device.type());
+        const auto values = RunStatements(program, leaves, options.device.type());
+        std::vector<at::Tensor> outputs;
+        for (const program::Output& output : program.outputs) {
+          outputs.push_back(values[static_cast<size_t>(output.value)]);
+        }
+        return outputs;
       },
       options);
 }
@@ -96,7 +99,18 @@ Observation Interpret(const Program& program, const InterpretOptions& options) {
   execute.draw = options.draw;
   execute.device = options.device;
   execute.cotangents = options.cotangents;
+  execute.second_call = options.second_call;
+  execute.on_phase = options.on_phase;
   return Run(program, execute);
+}
+
+Result<std::vector<at::Tensor>> Values(const Program& program, int draw) {
+  try {
+    const Inputs inputs = MakeInputs(program.storages, program.leaves, draw, at::kCPU);
+    return RunStatements(program, inputs.leaves, at::kCPU);
+  } catch (const std::exception& e) {
+    return UsageError(e.what());
+  }
 }
 
 Program ToReference(const Program& program) {
@@ -123,10 +137,15 @@ Observation Reference(const Program& program, const InterpretOptions& options) {
   execute.draw = options.draw;
   execute.device = options.device;
   execute.cotangents = options.cotangents;
+  execute.second_call = options.second_call;
+  execute.on_phase = options.on_phase;
+  execute.cotangent_types = options.cotangent_types;
   execute.reference = true;
-  if (options.cotangents == nullptr) {
+  if (options.cotangents == nullptr && options.cotangent_types.empty()) {
     // The cotangents are rounded to the dtypes that the program itself returns.
-    const Observation own = Interpret(program, options);
+    InterpretOptions plain = options;
+    plain.on_phase = nullptr;
+    const Observation own = Interpret(program, plain);
     for (const at::Tensor& output : own.outputs) {
       execute.cotangent_types.push_back(output.scalar_type());
     }

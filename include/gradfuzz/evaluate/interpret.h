@@ -7,8 +7,10 @@
 
 #include <vector>
 
+#include "gradfuzz/evaluate/execute.h"
 #include "gradfuzz/evaluate/observation.h"
 #include "gradfuzz/program/program.h"
+#include "gradfuzz/support/result.h"
 
 namespace gradfuzz::evaluate {
 
@@ -17,11 +19,19 @@ struct InterpretOptions {
   at::Device device = at::kCPU;
   // Give every output this cotangent instead of its recipe's; undefined tensors = none for it.
   const std::vector<at::Tensor>* cotangents = nullptr;
+  bool second_call = false;  // the leaves of CallPlan::second_leaves
+  // For Reference: the dtypes of the program's outputs where known; found by a run otherwise.
+  std::vector<at::ScalarType> cotangent_types;
+  OnPhase on_phase;
 };
 
 // RETURNS: the observation; `error` is set when eager rejects the program. Follows the call plan
 // (autocast, regions, backward mode) as the bridge does. Never throws. REQUIRES: GIL not held.
 Observation Interpret(const program::Program& program, const InterpretOptions& options);
+
+// Every value of the program (indexed by ValueId) from one run on the CPU, without the backward;
+// what in-place operators did later shows in the values they wrote.
+Result<std::vector<at::Tensor>> Values(const program::Program& program, int draw);
 
 // The program in the reference precision: float16, bfloat16 and float32 become float64, complex64
 // becomes complex128, in storages and in dtype arguments; autocast is switched off. Leaves still

@@ -25,6 +25,8 @@ struct Observation {
   std::vector<int> aliases_output;
   // Set instead of all the above when the rung raised: exception type, then text.
   std::string error;
+  // What kind of error: "compile", "unsupported" (an explicit refusal) or "runtime".
+  std::string error_kind;
 
   bool ok() const { return error.empty(); }
 };

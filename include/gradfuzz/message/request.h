@@ -35,7 +35,7 @@ struct GenerateOptions {
 struct RunOptions {
   std::string device = "cpu";
   std::vector<std::string> rungs = {"eager", "aot_eager", "inductor"};  // ladder order
-  int draws = 3;
+  int draws = 8;  // value sets per compiled program: some bugs show in one of ten
   bool fast = false;          // quick compiler flags: for screening, never for a confirmation
   bool fresh_caches = false;  // compile without any cache: for confirmations
   bool self_checks = true;

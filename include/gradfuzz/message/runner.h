@@ -19,9 +19,11 @@ namespace gradfuzz {
 struct CaseResult {
   std::optional<uint64_t> seed;
   std::optional<program::Program> program;  // absent only when the worker died while generating
-  Outcome outcome;     // for a lost worker: kCrash or kTimeout, the note says how it died
-  std::string phase;   // what the worker was doing when it was lost; empty otherwise
-  double seconds = 0;  // wall
+  Outcome outcome;         // for a lost worker: kCrash or kTimeout, the note says how it died
+  std::string phase;       // what the worker was doing when it was lost; empty otherwise
+  double seconds = 0;      // wall
+  double cpu_seconds = 0;  // of the worker and its children, compilers included
+  int worker = -1;         // which one ran it
 };
 
 class ProgramRunner {

@@ -1,0 +1,673 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reads the Python spelling of a program back into its JSON form, through Python's own `ast`.
+
+It accepts what `program::EmitModule` writes, and what people write by hand in the same form: nested
+calls, methods, operators, literal tensors. Whatever it cannot say becomes a ParseError that names the
+line.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+_DTYPES = {
+    "float16": "float16",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "float32": "float32",
+    "float": "float32",
+    "float64": "float64",
+    "double": "float64",
+    "complex64": "complex64",
+    "complex128": "complex128",
+    "uint8": "uint8",
+    "int8": "int8",
+    "int16": "int16",
+    "int32": "int32",
+    "int64": "int64",
+    "long": "int64",
+    "bool": "bool",
+}
+_CONSTANTS = {"channels_last", "channels_last_3d", "contiguous_format", "preserve_format", "strided"}
+_BINARY = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.Pow: "pow",
+    ast.MatMult: "matmul",
+    ast.FloorDiv: "floor_divide",
+    ast.Mod: "remainder",
+}
+_COMPARE = {
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+}
+# Methods of a tensor that have no function of the same name below torch.
+_METHODS_ONLY = re.compile(
+    r".*[^_]_$|^(to|expand|expand_as|repeat|view|view_as|new_.*|type|float|double|half|bfloat16|int|long|"
+    r"bool|contiguous|unfold|masked_fill|masked_scatter|index_add|index_copy|index_fill|put|fill|size|"
+    r"__getitem__|__setitem__|type_as|sum_to_size|reshape_as|mT|T|H)$"
+)
+_PROPERTIES = {"T": "t", "mT": "mT", "H": "adjoint", "real": "real", "imag": "imag"}
+_HELPERS = {
+    "ints": ("low", "high"),
+    "uniform": ("low", "high"),
+    "normal": ("scale", "shift"),
+    "choice": ("values",),
+}
+
+
+class ParseError(ValueError):
+    """The text is not a program; the message names the line."""
+
+    def __init__(self, node: ast.AST | None, message: str) -> None:
+        line = getattr(node, "lineno", None)
+        super().__init__(f"line {line}: {message}" if line else message)
+
+
+def parse(text: str, path: str = "<program>") -> dict[str, Any]:
+    """The program and the header of a module's text.
+
+    Returns:
+      {"program": JSON form, "header": {key: value or list of values}}
+    """
+    try:
+        module = ast.parse(text, path)
+    except SyntaxError as e:
+        raise ParseError(None, f"line {e.lineno}: not Python: {e.msg}") from e
+    functions = {n.name: n for n in module.body if isinstance(n, ast.FunctionDef)}
+    for name in ("inputs", "program"):
+        if name not in functions:
+            raise ParseError(None, f"has no function '{name}'")
+    storages, leaves, count = _Inputs(functions["inputs"]).read()
+    body = _Body(functions["program"], count)
+    statements, regions, outputs = body.read()
+    cotangents: list[dict] = [
+        {"cotangent": {"kind": "ints", "low": 1.0, "high": 1.0, "seed": 0}, "layout": "contiguous"}
+        for _ in outputs
+    ]
+    if "cotangents" in functions:
+        given = _cotangents(functions["cotangents"])
+        if len(given) != len(outputs):
+            raise ParseError(functions["cotangents"], "as many cotangents as outputs are needed")
+        cotangents = given
+    program: dict[str, Any] = {
+        "format": 1,
+        "storages": storages,
+        "leaves": leaves,
+        "statements": statements,
+        "outputs": [{"value": v, **c} for v, c in zip(outputs, cotangents)],
+    }
+    if regions:
+        program["regions"] = regions
+    call = _call_plan(module)
+    if "second_inputs" in functions:
+        second_storages, second_leaves, _ = _Inputs(functions["second_inputs"]).read()
+        call["second_storages"], call["second_leaves"] = second_storages, second_leaves
+    if call:
+        program["call"] = call
+    return {"program": program, "header": header(text)}
+
+
+def header(text: str) -> dict[str, Any]:
+    """The `# key: value` lines at the top; a repeated key gives a list."""
+    found: dict[str, Any] = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            if line.strip():
+                break
+            continue
+        match = re.match(r"#\s*([a-z][a-z_ ]*?)\s*:\s*(.*?)\s*$", line)
+        if not match:
+            continue
+        key, value = match.groups()
+        if key in found:
+            found[key] = (found[key] if isinstance(found[key], list) else [found[key]]) + [value]
+        else:
+            found[key] = value
+    return found
+
+
+def _call_plan(module: ast.Module) -> dict[str, Any]:
+    for node in module.body:
+        if not (isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)):
+            continue
+        if node.targets[0].id != "CALL" or not isinstance(node.value, ast.Call):
+            continue
+        plan = {k.arg: ast.literal_eval(k.value) for k in node.value.keywords}
+        if "dynamic" in plan:
+            plan["dynamic"] = "yes" if plan["dynamic"] else "no"
+        return plan
+    return {}
+
+
+def _dotted(node: ast.AST) -> str | None:
+    """"torch.nn.functional.pad" of an attribute chain on a name, else None."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if isinstance(node, ast.Name):
+        return ".".join([node.id, *reversed(parts)])
+    return None
+
+
+def _torch_path(node: ast.AST) -> str | None:
+    """The path below torch of a function, with the usual abbreviation F."""
+    dotted = _dotted(node)
+    if dotted is None:
+        return None
+    if dotted.startswith("F."):
+        return "nn.functional." + dotted[2:]
+    return dotted[len("torch.") :] if dotted.startswith("torch.") else None
+
+
+def _number(node: ast.AST) -> Any:
+    """A Python literal, also float("inf") and complex(a, b), signs and powers of constants."""
+    if isinstance(node, ast.Call) and _dotted(node.func) in ("float", "complex"):
+        values = [_number(a) for a in node.args]
+        return float(values[0]) if _dotted(node.func) == "float" else complex(*values)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_number(node.operand)
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [_number(item) for item in node.elts]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        return _number(node.left) ** _number(node.right)
+    if isinstance(node, ast.Constant):
+        return node.value
+    raise ParseError(node, f"'{ast.unparse(node)}' is not a literal")
+
+
+def _jsonable(value: float) -> Any:
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return {"f": "nan" if value != value else "inf" if value > 0 else "-inf"}
+    return value
+
+
+def _dtype(node: ast.AST) -> str:
+    path = _torch_path(node)
+    if path in _DTYPES:
+        return _DTYPES[path]
+    raise ParseError(node, f"'{ast.unparse(node)}' is not a dtype")
+
+
+def _contiguous(sizes: list[int]) -> list[int]:
+    strides, step = [], 1
+    for size in reversed(sizes):
+        strides.append(step)
+        step *= max(size, 1)
+    return strides[::-1]
+
+
+def _flatten(value: Any) -> tuple[list[Any], list[int]]:
+    """The elements of a nested list in order, and its sizes."""
+    if not isinstance(value, list):
+        return [value], []
+    if not value:
+        return [], [0]
+    parts = [_flatten(item) for item in value]
+    if any(p[1] != parts[0][1] for p in parts):
+        raise ValueError("a ragged literal")
+    return [x for p in parts for x in p[0]], [len(value), *parts[0][1]]
+
+
+def _literal_recipe(flat: list[Any], is_complex: bool) -> dict[str, Any]:
+    values: list[Any] = []
+    for item in flat:
+        if is_complex:
+            values += [_jsonable(complex(item).real), _jsonable(complex(item).imag)]
+        else:
+            values.append(_jsonable(float(item)))
+    return {"kind": "literal", "values": values}
+
+
+def _helper(node: ast.Call) -> tuple[ast.AST, dict[str, Any]] | None:
+    """(count, recipe) of a call such as ints(9, -8, 8, seed=4 + draw)."""
+    name = _dotted(node.func)
+    if name not in _HELPERS:
+        return None
+    keys = _HELPERS[name]
+    recipe: dict[str, Any] = {"kind": name}
+    for key, arg in zip(keys, node.args[1:]):
+        value = _number(arg)
+        recipe[key] = [_jsonable(float(v)) for v in value] if key == "values" else float(value)
+    seed = next((k.value for k in node.keywords if k.arg == "seed"), None)
+    if isinstance(seed, ast.BinOp) and isinstance(seed.op, ast.Add):
+        seed = seed.left
+    recipe["seed"] = int(_number(seed)) if seed is not None else 0
+    if len(node.args) != len(keys) + 1:
+        raise ParseError(node, f"{name} takes {len(keys) + 1} positional arguments")
+    return node.args[0], recipe
+
+
+class _Inputs:
+    """Reads `def inputs(device="cpu", draw=0)`."""
+
+    def __init__(self, function: ast.FunctionDef) -> None:
+        self._function = function
+        self._storages: list[dict] = []
+        self._names: dict[str, dict | int] = {}  # leaf or storage index by variable name
+
+    def read(self) -> tuple[list[dict], list[dict], int]:
+        for node in self._function.body:
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                continue
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                self._names[node.targets[0].id] = self._value(node.value)
+            elif isinstance(node, ast.Return):
+                items = getattr(node.value, "elts", None)
+                if items is None:
+                    raise ParseError(node, "inputs returns a list of tensors")
+                leaves = []
+                for item in items:
+                    value = self._names.get(item.id) if isinstance(item, ast.Name) else self._value(item)
+                    if value is None:
+                        raise ParseError(item, f"'{ast.unparse(item)}' is not defined")
+                    leaves.append(self._whole(value))
+                return self._storages, leaves, len(leaves)
+            else:
+                raise ParseError(node, f"inputs cannot hold '{ast.unparse(node)}'")
+        raise ParseError(self._function, "inputs returns nothing")
+
+    def _whole(self, value: dict | int) -> dict:
+        if isinstance(value, dict):
+            return value
+        return {
+            "storage": value,
+            "sizes": [self._storages[value]["numel"]],
+            "strides": [1],
+            "offset": 0,
+            "requires_grad": False,
+        }
+
+    def _storage(self, dtype: str, numel: int, recipe: dict) -> int:
+        self._storages.append({"dtype": dtype, "numel": numel, "values": recipe})
+        return len(self._storages) - 1
+
+    def _value(self, node: ast.AST) -> dict | int:
+        """A leaf (dict) or a storage (index)."""
+        if isinstance(node, ast.Name):
+            if node.id not in self._names:
+                raise ParseError(node, f"'{node.id}' is not defined")
+            return self._names[node.id]
+        if not isinstance(node, ast.Call):
+            raise ParseError(node, f"'{ast.unparse(node)}' is not a tensor that a program can start from")
+        path = _torch_path(node.func)
+        if path == "tensor":
+            return self._literal(node)
+        if path == "complex":  # torch.complex(*helper(2 * n, ...).double().reshape(2, -1))
+            inner = node.args[0]
+            while not (isinstance(inner, ast.Call) and _dotted(inner.func) in _HELPERS):
+                inner = inner.value if isinstance(inner, ast.Starred) else getattr(inner, "func", None) or getattr(inner, "value", None)
+                if inner is None:
+                    raise ParseError(node, "torch.complex needs a random recipe")
+            count, recipe = _helper(inner)
+            return self._storage("complex128", int(_number(count.right)), recipe)
+        if _dotted(node.func) in _HELPERS:
+            count, recipe = _helper(node)
+            return self._storage("float64" if recipe["kind"] != "ints" else "int64", int(_number(count)), recipe)
+        if isinstance(node.func, ast.Attribute):
+            return self._method(node)
+        raise ParseError(node, f"'{ast.unparse(node)}' is not a tensor that a program can start from")
+
+    def _literal(self, node: ast.Call) -> dict:
+        keywords = {k.arg: k.value for k in node.keywords}
+        value = _number(node.args[0])
+        try:
+            flat, sizes = _flatten(value)
+        except ValueError as e:
+            raise ParseError(node, str(e)) from e
+        if "dtype" in keywords:
+            dtype = _dtype(keywords["dtype"])
+        elif any(isinstance(v, complex) for v in flat):
+            dtype = "complex64"
+        elif flat and all(isinstance(v, bool) for v in flat):
+            dtype = "bool"
+        elif all(isinstance(v, int) for v in flat) and flat:
+            dtype = "int64"
+        else:
+            dtype = "float32"
+        storage = self._storage(dtype, len(flat), _literal_recipe(flat, dtype.startswith("complex")))
+        leaf = {
+            "storage": storage,
+            "sizes": sizes,
+            "strides": _contiguous(sizes),
+            "offset": 0,
+            "requires_grad": False,
+        }
+        if "requires_grad" in keywords:
+            leaf["requires_grad"] = bool(_number(keywords["requires_grad"]))
+        return leaf
+
+    def _method(self, node: ast.Call) -> dict | int:
+        name = node.func.attr
+        value = self._value(node.func.value)
+        if name == "to":
+            for arg in node.args:
+                if _torch_path(arg) in _DTYPES:
+                    index = value if isinstance(value, int) else value["storage"]
+                    self._storages[index]["dtype"] = _dtype(arg)
+            return value
+        if name == "as_strided":
+            sizes, strides = (list(_number(a)) for a in node.args[:2])
+            offset = int(_number(node.args[2])) if len(node.args) > 2 else 0
+            index = value if isinstance(value, int) else value["storage"]
+            return {
+                "storage": index,
+                "sizes": sizes,
+                "strides": strides,
+                "offset": offset,
+                "requires_grad": False,
+            }
+        if name == "reshape":
+            sizes = _number(node.args[0]) if len(node.args) == 1 else [_number(a) for a in node.args]
+            sizes = sizes if isinstance(sizes, list) else [sizes]
+            return {**self._whole(value), "sizes": sizes, "strides": _contiguous(sizes)}
+        if name == "detach":
+            return dict(self._whole(value))
+        if name == "requires_grad_":
+            on = not node.args or bool(_number(node.args[0]))
+            return {**self._whole(value), "requires_grad": on}
+        raise ParseError(node, f"inputs cannot hold the method '{name}'")
+
+
+def _cotangents(function: ast.FunctionDef) -> list[dict]:
+    """Reads `def cotangents(outputs, draw=0)`: one recipe and layout per output."""
+    found: list[dict] = []
+    for node in function.body:
+        if not isinstance(node, ast.Assign):
+            continue
+        text = ast.unparse(node.value)
+        if ".expand(" in text:
+            layout = "expanded"
+        elif ".permute(" in text:
+            layout = "column_major"
+        elif "[..., 0]" in text:
+            layout = "sliced"
+        else:
+            layout = "contiguous"
+        recipe = None
+        for call in ast.walk(node.value):
+            if not isinstance(call, ast.Call):
+                continue
+            helper = _helper(call)
+            if helper:
+                recipe = helper[1]
+            elif _torch_path(call.func) == "tensor":
+                recipe = _literal_recipe(_flatten(_number(call.args[0]))[0], False)
+        if recipe is None:
+            raise ParseError(node, "a cotangent needs a recipe")
+        found.append({"cotangent": recipe, "layout": layout})
+    return found
+
+
+class _Body:
+    """Reads `def program(x0, x1): ...` into statements; nested calls become statements of their own."""
+
+    def __init__(self, function: ast.FunctionDef, leaves: int) -> None:
+        self._function = function
+        names = [a.arg for a in function.args.args]
+        if len(names) != leaves:
+            raise ParseError(function, f"program takes {len(names)} arguments, inputs makes {leaves}")
+        self._values: dict[str, Any] = {name: {"v": i} for i, name in enumerate(names)}
+        self._next = leaves
+        self._statements: list[dict] = []
+        self._regions: list[dict] = []
+
+    def read(self) -> tuple[list[dict], list[dict], list[int]]:
+        outputs = self._block(self._function.body)
+        if outputs is None:
+            raise ParseError(self._function, "program returns nothing")
+        self._regions.sort(key=lambda r: (r["first"], -r["last"]))
+        return self._statements, self._regions, outputs
+
+    def _block(self, body: list[ast.stmt]) -> list[int] | None:
+        for node in body:
+            if isinstance(node, ast.Return):
+                if isinstance(node.value, (ast.Tuple, ast.List)):
+                    return [self._id(item) for item in node.value.elts]
+                return [self._id(node.value)]
+            if isinstance(node, ast.With):
+                outputs = self._with(node)
+                if outputs is not None:
+                    return outputs
+            elif isinstance(node, ast.Assign):
+                self._assign(node)
+            elif isinstance(node, ast.AugAssign):
+                self._augmented(node)
+            elif isinstance(node, ast.Expr):
+                if not isinstance(node.value, ast.Constant):
+                    self._arg(node.value)
+            else:
+                raise ParseError(node, f"a program is straight-line code, not '{type(node).__name__}'")
+        return None
+
+    def _with(self, node: ast.With) -> list[int] | None:
+        call = node.items[0].context_expr
+        path = _torch_path(call.func) if isinstance(call, ast.Call) else None
+        keywords = {k.arg: k.value for k in call.keywords} if isinstance(call, ast.Call) else {}
+        if path == "no_grad":
+            kind = "no_grad"
+        elif path in ("autocast", "amp.autocast"):
+            off = "enabled" in keywords and _number(keywords["enabled"]) is False
+            kind = "autocast_off" if off else "autocast"
+        else:
+            raise ParseError(node, f"a program cannot hold 'with {ast.unparse(call)}'")
+        first = len(self._statements)
+        outputs = self._block(node.body)
+        if len(self._statements) > first:
+            self._regions.append({"kind": kind, "first": first, "last": len(self._statements) - 1})
+        return outputs
+
+    def _assign(self, node: ast.Assign) -> None:
+        target = node.targets[0]
+        if isinstance(target, ast.Name):
+            self._values[target.id] = self._arg(node.value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            if isinstance(node.value, (ast.Tuple, ast.List)):
+                values = [self._arg(item) for item in node.value.elts]
+                if len(values) != len(target.elts):
+                    raise ParseError(node, "as many names as values are needed")
+            else:
+                first = self._call(node.value, len(target.elts))["v"]
+                values = [{"v": first + i} for i in range(len(target.elts))]
+            for item, value in zip(target.elts, values):
+                if not isinstance(item, ast.Name):
+                    raise ParseError(item, "only names can be assigned to")
+                self._values[item.id] = value
+        elif isinstance(target, ast.Subscript):
+            self._emit("Tensor.__setitem__", [self._arg(target.value), self._index(target.slice), self._arg(node.value)], [], 0)
+        else:
+            raise ParseError(node, f"cannot assign to '{ast.unparse(target)}'")
+
+    def _augmented(self, node: ast.AugAssign) -> None:
+        name = _BINARY.get(type(node.op))
+        if name is None:
+            raise ParseError(node, f"operator in '{ast.unparse(node)}' is not known")
+        if isinstance(node.target, ast.Subscript):
+            base, index = self._arg(node.target.value), self._index(node.target.slice)
+            old = self._emit("Tensor.__getitem__", [base, index], [], 1)
+            new = self._emit(f"Tensor.{name}_", [old, self._arg(node.value)], [], 1)
+            self._emit("Tensor.__setitem__", [base, index, new], [], 0)
+            return
+        target = self._arg(node.target)
+        self._values[node.target.id] = self._emit(f"Tensor.{name}_", [target, self._arg(node.value)], [], 1)
+
+    def _id(self, node: ast.AST) -> int:
+        value = self._arg(node)
+        if not (isinstance(value, dict) and "v" in value):
+            raise ParseError(node, f"'{ast.unparse(node)}' is not a tensor of the program")
+        return value["v"]
+
+    def _emit(self, op: str, args: list, kwargs: list, results: int) -> dict:
+        statement: dict[str, Any] = {"op": op, "args": args}
+        if kwargs:
+            statement["kwargs"] = kwargs
+        if results != 1:
+            statement["results"] = results
+        self._statements.append(statement)
+        first = self._next
+        self._next += results
+        return {"v": first}
+
+    def _index(self, node: ast.AST) -> Any:
+        if isinstance(node, ast.Tuple):
+            return {"u": [self._index(item) for item in node.elts]}
+        if isinstance(node, ast.Slice):
+            parts = [None if p is None else self._arg(p) for p in (node.lower, node.upper, node.step)]
+            return {"slice": parts}
+        return self._arg(node)
+
+    def _arg(self, node: ast.AST) -> Any:
+        """An argument in JSON form; calls inside it become statements first."""
+        if isinstance(node, ast.Name):
+            if node.id in self._values:
+                return self._values[node.id]
+            raise ParseError(node, f"'{node.id}' is not defined")
+        if isinstance(node, ast.Constant):
+            if node.value is Ellipsis:
+                return {"e": 0}
+            if isinstance(node.value, complex):
+                return {"c": [node.value.real, node.value.imag]}
+            return _jsonable(node.value)
+        if isinstance(node, ast.List):
+            return [self._arg(item) for item in node.elts]
+        if isinstance(node, ast.Tuple):
+            return {"u": [self._arg(item) for item in node.elts]}
+        if isinstance(node, ast.UnaryOp):
+            return self._unary(node)
+        if isinstance(node, ast.BinOp):
+            return self._binary(node)
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARE:
+            args = [self._arg(node.left), self._arg(node.comparators[0])]
+            return self._emit(_COMPARE[type(node.ops[0])], args, [], 1)
+        if isinstance(node, ast.Subscript):
+            return self._subscript(node)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node)
+        if isinstance(node, ast.Call):
+            if _dotted(node.func) == "float":
+                return _jsonable(float(_number(node.args[0])))
+            if _dotted(node.func) == "complex":
+                parts = [float(_number(a)) for a in node.args]
+                return {"c": [_jsonable(p) for p in parts]}
+            if _dotted(node.func) == "slice":
+                return {"slice": [self._arg(a) for a in node.args]}
+            return self._call(node, 1)
+        raise ParseError(node, f"'{ast.unparse(node)}' is not known")
+
+    def _unary(self, node: ast.UnaryOp) -> Any:
+        if isinstance(node.operand, ast.Constant) and isinstance(node.op, ast.USub):
+            return _jsonable(-node.operand.value)
+        value = self._arg(node.operand)
+        names = {ast.USub: "neg", ast.Invert: "logical_not"}
+        if type(node.op) not in names:
+            raise ParseError(node, f"operator in '{ast.unparse(node)}' is not known")
+        if isinstance(value, dict) and "v" in value:
+            return self._emit(names[type(node.op)], [value], [], 1)
+        return _jsonable(-value)
+
+    def _binary(self, node: ast.BinOp) -> Any:
+        left, right = self._arg(node.left), self._arg(node.right)
+        is_tensor = [isinstance(v, dict) and "v" in v for v in (left, right)]
+        if not any(is_tensor):
+            return _jsonable(_number_of(node, left, right))
+        name = _BINARY.get(type(node.op))
+        if name is None:
+            raise ParseError(node, f"operator in '{ast.unparse(node)}' is not known")
+        if not is_tensor[0] and name in ("add", "mul"):
+            left, right = right, left
+        elif not is_tensor[0] and name == "sub":
+            return self._emit("rsub", [right, left], [], 1)
+        elif not is_tensor[0] and name == "div":
+            inverse = self._emit("reciprocal", [right], [], 1)
+            return inverse if left in (1, 1.0) else self._emit("mul", [inverse, left], [], 1)
+        return self._emit(name, [left, right], [], 1)
+
+    def _subscript(self, node: ast.Subscript) -> Any:
+        value = self._arg(node.value)
+        if isinstance(value, list):
+            return value[int(_number(node.slice))]
+        if self._is_multiple(node.value) and isinstance(node.slice, ast.Constant):
+            return {"v": value["v"] + int(node.slice.value)}
+        return self._emit("Tensor.__getitem__", [value, self._index(node.slice)], [], 1)
+
+    # Functions whose result people index, as in `torch.max(x, dim=0)[0]`.
+    _PAIRS = {"max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin", "nanmedian"}
+
+    def _is_multiple(self, node: ast.AST) -> bool:
+        """Whether the call just emitted yields a pair: rewrites its number of results if so."""
+        if not isinstance(node, ast.Call):
+            return False
+        last = self._statements[-1]
+        name = last["op"].split(".")[-1]
+        tensors = [a for a in last["args"] if isinstance(a, dict) and "v" in a]
+        has_dim = len(last["args"]) > 1 or last.get("kwargs")
+        if name not in self._PAIRS or len(tensors) > 1:
+            return False
+        if name in ("max", "min", "median", "nanmedian") and not has_dim:
+            return False
+        last["results"] = 2
+        self._next += 1
+        return True
+
+    def _attribute(self, node: ast.Attribute) -> Any:
+        path = _torch_path(node)
+        if path in _DTYPES:
+            return {"t": _DTYPES[path]}
+        if path in _CONSTANTS:
+            return {"k": path}
+        if path in ("pi", "e", "inf", "nan"):
+            import math
+
+            return _jsonable(getattr(math, path))
+        value = self._arg(node.value)
+        if node.attr == "values":
+            return value
+        if node.attr in _PROPERTIES:
+            return self._emit(_PROPERTIES[node.attr], [value], [], 1)
+        raise ParseError(node, f"attribute '{node.attr}' is not known")
+
+    def _call(self, node: ast.AST, results: int) -> dict:
+        if not isinstance(node, ast.Call):
+            raise ParseError(node, f"'{ast.unparse(node)}' is not a call")
+        path = _torch_path(node.func)
+        args: list[Any] = []
+        if path is None:
+            if not isinstance(node.func, ast.Attribute):
+                raise ParseError(node, f"'{ast.unparse(node.func)}' is not a function of torch")
+            args.append(self._arg(node.func.value))
+            name = node.func.attr
+            path = f"Tensor.{name}" if _METHODS_ONLY.match(name) else name
+            rest = [self._arg(a) for a in node.args]
+            # x.permute(0, 2, 1) means x.permute((0, 2, 1)).
+            variadic = {"permute", "view", "expand", "repeat", "reshape", "flip", "tile", "movedim"}
+            if name in variadic - {"movedim"} and all(isinstance(a, int) for a in rest):
+                rest = [rest]
+            args += rest
+        else:
+            args = [self._arg(a) for a in node.args]
+        kwargs = [[k.arg, self._arg(k.value)] for k in node.keywords if k.arg not in ("device",)]
+        return self._emit(path, args, kwargs, results)
+
+
+def _number_of(node: ast.BinOp, left: Any, right: Any) -> Any:
+    operations = {
+        ast.Add: lambda a, b: a + b,
+        ast.Sub: lambda a, b: a - b,
+        ast.Mult: lambda a, b: a * b,
+        ast.Div: lambda a, b: a / b,
+        ast.Pow: lambda a, b: a**b,
+    }
+    if type(node.op) not in operations:
+        raise ParseError(node, f"operator in '{ast.unparse(node)}' is not known")
+    return operations[type(node.op)](left, right)

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rung_runner.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "bridge.h"
+#include "gradfuzz/program/emit.h"
+#include "gradfuzz/program/pack.h"
+
+namespace gradfuzz::bridge {
+namespace {
+
+using evaluate::ExecuteOptions;
+using evaluate::Observation;
+using oracle::RungRun;
+using program::Program;
+
+double Now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Where the parts of one program lie within a pack.
+struct Share {
+  size_t storage = 0, leaf = 0, output = 0;
+};
+
+std::vector<Share> SharesOf(const std::vector<Program>& programs) {
+  std::vector<Share> shares;
+  Share next;
+  for (const Program& program : programs) {
+    shares.push_back(next);
+    next.storage += program.storages.size();
+    next.leaf += program.leaves.size();
+    next.output += program.outputs.size();
+  }
+  return shares;
+}
+
+template <typename T>
+std::vector<T> Cut(const std::vector<T>& all, size_t first, size_t count) {
+  const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
+  return std::vector<T>(begin, begin + static_cast<std::ptrdiff_t>(count));
+}
+
+// What the pack's observation says of one of its programs.
+Observation Split(const Observation& packed, const Program& program, const Share& share) {
+  Observation own;
+  own.error = packed.error;
+  own.error_kind = packed.error_kind;
+  if (!packed.ok()) return own;
+  const size_t outputs = program.outputs.size();
+  own.outputs = Cut(packed.outputs, share.output, outputs);
+  own.output_requires_grad = Cut(packed.output_requires_grad, share.output, outputs);
+  own.gradients = Cut(packed.gradients, share.leaf, program.leaves.size());
+  own.storages_after = Cut(packed.storages_after, share.storage, program.storages.size());
+  for (int alias : Cut(packed.aliases_storage, share.output, outputs)) {
+    own.aliases_storage.push_back(alias < 0 ? alias : alias - static_cast<int>(share.storage));
+  }
+  for (int alias : Cut(packed.aliases_output, share.output, outputs)) {
+    own.aliases_output.push_back(alias - static_cast<int>(share.output));
+  }
+  return own;
+}
+
+std::optional<bool> DynamicFlag(const Program& program) {
+  switch (program.call.dynamic) {
+    case program::CallPlan::Dynamic::kYes:
+      return true;
+    case program::CallPlan::Dynamic::kNo:
+      return false;
+    case program::CallPlan::Dynamic::kDefault:
+      break;
+  }
+  return std::nullopt;
+}
+
+// One compiled function and the programs that it holds.
+class Pack {
+ public:
+  Pack(std::vector<Program> programs, const RunOptions& options, std::string rung, Knobs knobs)
+      : programs_(std::move(programs)),
+        shares_(SharesOf(programs_)),
+        packed_(program::Pack(programs_)),
+        options_(options),
+        rung_(std::move(rung)),
+        knobs_(std::move(knobs)),
+        device_(options.device) {}
+
+  // Compiles and runs all draws. RETURNS: false when it raised.
+  bool Run() {
+    const double start = Now();
+    static uint64_t serial = 0;
+    auto made = CompiledRung::Make("import torch\n\n\n" + program::EmitFunction(packed_),
+                                   "<gradfuzz program " + std::to_string(serial++) + ">", rung_,
+                                   knobs_, DynamicFlag(packed_), options_.fault);
+    if (!made) {
+      error_ = made.error().message;
+      error_kind_ = "runtime";
+      return false;
+    }
+    compiled_ = std::move(*made);
+    if (packed_.call.no_grad_first) {
+      at::NoGradGuard no_grad;
+      Program forward_only = packed_;
+      forward_only.call.backward = program::CallPlan::Backward::kNone;
+      ExecuteOptions execute;
+      execute.device = device_;
+      (void)compiled_->Run(forward_only, execute);
+    }
+    for (int draw = 0; draw < std::max(options_.draws, 1); ++draw) {
+      draws_.push_back(Execute(draw, nullptr));
+      if (!draws_.back().ok()) {
+        error_ = draws_.back().error;
+        error_kind_ = draws_.back().error_kind;
+        return false;
+      }
+    }
+    // The same values once more: a rung that differs from itself is nondeterministic.
+    repeat_ = Execute(0, nullptr);
+    seconds_ = Now() - start;
+    return true;
+  }
+
+  Observation Execute(int draw, const std::vector<at::Tensor>* cotangents) {
+    ExecuteOptions execute;
+    execute.draw = draw;
+    execute.device = device_;
+    execute.cotangents = cotangents;
+    return compiled_->Run(packed_, execute);
+  }
+
+  // The program's own cotangents; the others of the pack get none.
+  Observation Rerun(size_t index, int draw, const std::vector<at::Tensor>* cotangents) {
+    if (cotangents == nullptr || programs_.size() == 1) {
+      return Split(Execute(draw, cotangents), programs_[index], shares_[index]);
+    }
+    std::vector<at::Tensor> all(packed_.outputs.size());
+    const std::vector<at::Tensor>& outputs = draws_.front().outputs;
+    for (size_t i = 0; i < all.size(); ++i) all[i] = at::zeros_like(outputs[i]);
+    std::copy(cotangents->begin(), cotangents->end(),
+              all.begin() + static_cast<std::ptrdiff_t>(shares_[index].output));
+    return Split(Execute(draw, &all), programs_[index], shares_[index]);
+  }
+
+  size_t size() const { return programs_.size(); }
+  const Program& program(size_t index) const { return programs_[index]; }
+
+  // REQUIRES: Run was called; `self` owns this.
+  static RungRun Report(const std::shared_ptr<Pack>& self, size_t index) {
+    RungRun run;
+    run.rung = self->rung_;
+    run.device = self->options_.device;
+    run.seconds = self->seconds_ / static_cast<double>(self->size());
+    if (self->compiled_) {
+      run.graphs = self->compiled_->graphs();
+      run.graph_breaks = self->compiled_->graph_breaks();
+    }
+    if (!self->error_.empty()) {
+      run.error = self->error_;
+      run.error_verdict = self->error_kind_ == "compile"       ? Verdict::kCompileError
+                          : self->error_kind_ == "unsupported" ? Verdict::kUnsupported
+                                                               : Verdict::kRuntimeError;
+      return run;
+    }
+    const Program& program = self->programs_[index];
+    const Share& share = self->shares_[index];
+    for (const Observation& draw : self->draws_) run.draws.push_back(Split(draw, program, share));
+    run.repeats.push_back(Split(self->repeat_, program, share));
+    run.rerun = [self, index](int draw, const std::vector<at::Tensor>* cotangents) {
+      return self->Rerun(index, draw, cotangents);
+    };
+    run.recompile = [self, index](const Knobs& knobs) -> std::optional<RungRun> {
+      Knobs all = self->knobs_;
+      all.insert(all.end(), knobs.begin(), knobs.end());
+      auto alone = std::make_shared<Pack>(std::vector<Program>{self->programs_[index]},
+                                          self->options_, self->rung_, std::move(all));
+      alone->Run();
+      return Report(alone, 0);
+    };
+    return run;
+  }
+
+ private:
+  std::vector<Program> programs_;
+  std::vector<Share> shares_;
+  Program packed_;
+  RunOptions options_;
+  std::string rung_;
+  Knobs knobs_;
+  at::Device device_;
+  std::unique_ptr<CompiledRung> compiled_;
+  std::vector<Observation> draws_;
+  Observation repeat_;
+  std::string error_, error_kind_;
+  double seconds_ = 0;
+};
+
+// The whole ladder for programs compiled together; appends one RungRun per rung to each of `runs`.
+void RunTogether(const std::vector<Program>& programs, const std::vector<size_t>& indices,
+                 const RunOptions& options, const OnPhase& on_phase,
+                 std::vector<std::vector<RungRun>>* runs) {
+  for (const std::string& rung : options.rungs) {
+    on_phase(rung);
+    auto together = std::make_shared<Pack>(programs, options, rung, options.knobs);
+    if (together->Run() || programs.size() == 1) {
+      for (size_t i = 0; i < programs.size(); ++i) {
+        (*runs)[indices[i]].push_back(Pack::Report(together, i));
+      }
+      continue;
+    }
+    // One of them does not compile or run: each by itself, so that the others keep their result.
+    for (size_t i = 0; i < programs.size(); ++i) {
+      auto alone =
+          std::make_shared<Pack>(std::vector<Program>{programs[i]}, options, rung, options.knobs);
+      alone->Run();
+      (*runs)[indices[i]].push_back(Pack::Report(alone, 0));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::vector<RungRun>> RunRungs(const std::vector<Program>& programs,
+                                           const RunOptions& options, const OnPhase& on_phase) {
+  Reset();
+  std::vector<std::vector<RungRun>> runs(programs.size());
+  std::vector<Program> together;
+  std::vector<size_t> indices;
+  for (size_t i = 0; i < programs.size(); ++i) {
+    if (program::IsPackable(programs[i]) && programs.size() > 1) {
+      together.push_back(programs[i]);
+      indices.push_back(i);
+    } else {
+      RunTogether({programs[i]}, {i}, options, on_phase, &runs);
+    }
+  }
+  if (!together.empty()) RunTogether(together, indices, options, on_phase, &runs);
+  return runs;
+}
+
+}  // namespace gradfuzz::bridge

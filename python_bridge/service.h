@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The worker's answers to the requests of message/request.h, one request at a time.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+namespace gradfuzz::bridge {
+
+class Service {
+ public:
+  // `fd`: the socket to the parent.
+  explicit Service(int fd) : fd_(fd) {}
+
+  // Serves until the parent closes the socket. RETURNS: the exit code.
+  int Serve();
+
+ private:
+  void Handle(const nlohmann::json& request);
+  void Evaluate(const nlohmann::json& request);
+  void Send(const nlohmann::json& frame);
+
+  int fd_;
+};
+
+}  // namespace gradfuzz::bridge

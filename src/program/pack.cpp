@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "gradfuzz/program/pack.h"
+
+#include "gradfuzz/support/check.h"
+
+namespace gradfuzz::program {
+
+bool IsPackable(const Program& program) {
+  return program.call == CallPlan{} && program.regions.empty();
+}
+
+Program Pack(const std::vector<Program>& programs) {
+  if (programs.size() == 1) return programs.front();
+  Program packed;
+  int leaf_total = 0;
+  for (const Program& program : programs) leaf_total += static_cast<int>(program.leaves.size());
+  int first_leaf = 0;
+  int first_result = leaf_total;
+  for (const Program& program : programs) {
+    GF_CHECK(IsPackable(program), "only packable programs can be packed");
+    const int leaves = static_cast<int>(program.leaves.size());
+    const auto moved = [&](ValueId id) {
+      return id < leaves ? first_leaf + id : first_result + (id - leaves);
+    };
+    const int first_storage = static_cast<int>(packed.storages.size());
+    packed.storages.insert(packed.storages.end(), program.storages.begin(), program.storages.end());
+    for (Leaf leaf : program.leaves) {
+      leaf.storage += first_storage;
+      packed.leaves.push_back(std::move(leaf));
+    }
+    for (Statement statement : program.statements) {
+      ForEachUse(statement, [&](ValueRef& ref) { ref.id = moved(ref.id); });
+      packed.statements.push_back(std::move(statement));
+    }
+    for (Output output : program.outputs) {
+      output.value = moved(output.value);
+      packed.outputs.push_back(std::move(output));
+    }
+    first_leaf += leaves;
+    first_result += ValueCount(program) - leaves;
+  }
+  return packed;
+}
+
+}  // namespace gradfuzz::program

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "gradfuzz/program/program.h"
+
+#include <gtest/gtest.h>
+
+#include "gradfuzz/program/emit.h"
+#include "gradfuzz/program/json.h"
+#include "gradfuzz/program/pack.h"
+#include "unit/program/sample.h"
+
+namespace gradfuzz::program {
+namespace {
+
+TEST(ProgramTest, SamplesAreValid) {
+  EXPECT_EQ(Validate(DiagonalScatterSum()), "");
+  EXPECT_EQ(Validate(Everything()), "");
+}
+
+TEST(ProgramTest, ValidateNamesTheFault) {
+  const auto fault = [](auto change) {
+    Program p = Everything();
+    change(p);
+    return Validate(p);
+  };
+  EXPECT_NE(fault([](Program& p) { p.leaves[0].storage = 9; }), "");
+  EXPECT_NE(fault([](Program& p) { p.leaves[0].offset = 20; }), "");
+  EXPECT_NE(fault([](Program& p) { p.leaves[0].strides.pop_back(); }), "");
+  EXPECT_NE(fault([](Program& p) { p.leaves[4].requires_grad = true; }), "");
+  EXPECT_NE(fault([](Program& p) { p.storages[3].values.values.pop_back(); }), "");
+  EXPECT_NE(fault([](Program& p) { p.statements[0].args[0] = Arg::Value(5); }), "");
+  EXPECT_NE(fault([](Program& p) { p.outputs[0].value = 99; }), "");
+  EXPECT_NE(fault([](Program& p) { p.outputs.clear(); }), "");
+  EXPECT_NE(fault([](Program& p) { p.regions[1].last = 7; }), "");
+  EXPECT_NE(fault([](Program& p) { p.call.second_leaves.pop_back(); }), "");
+}
+
+TEST(JsonTest, RoundTripsEveryField) {
+  for (const Program& p : {DiagonalScatterSum(), Everything()}) {
+    const auto back = FromJson(nlohmann::json::parse(ToJson(p).dump()));
+    ASSERT_TRUE(back.ok()) << back.error().message;
+    EXPECT_EQ(*back, p);
+  }
+}
+
+TEST(JsonTest, BadInputIsAUsageErrorThatNamesIt) {
+  nlohmann::json json = ToJson(DiagonalScatterSum());
+  json["storages"][0]["dtype"] = "float31";
+  const auto back = FromJson(json);
+  ASSERT_FALSE(back.ok());
+  EXPECT_EQ(back.error().kind, ErrorKind::kUsage);
+  EXPECT_NE(back.error().message.find("float31"), std::string::npos);
+  EXPECT_FALSE(FromJson(nlohmann::json::array()).ok());
+  EXPECT_FALSE(FromJson(nullptr).ok());
+}
+
+TEST(EmitTest, StatementsReadAsPython) {
+  const Program p = Everything();
+  EXPECT_EQ(EmitStatement(p, 0), "v5 = torch.add(x0, x1, alpha=0.5)");
+  EXPECT_EQ(EmitStatement(p, 1), "v6, v7 = torch.max(v5, dim=-1, keepdim=True)");
+  EXPECT_EQ(EmitStatement(p, 2), "v8 = x2.to(torch.float32)");
+  EXPECT_EQ(EmitStatement(p, 3), "v9 = torch.cat([v8, v8], dim=0)");
+  EXPECT_EQ(EmitStatement(p, 4), "v10 = v9[(slice(1, None, 2), ..., 0)]");
+  EXPECT_EQ(EmitStatement(p, 5), "v11 = v10.mul_(3)");
+  EXPECT_EQ(EmitStatement(p, 6),
+            "v12 = torch.nn.functional.pad(v6, [1, -1], value=float(\"inf\"))");
+  EXPECT_EQ(EmitStatement(p, 7), "v13 = torch.clone(x3, memory_format=torch.contiguous_format)");
+}
+
+TEST(EmitTest, ModuleOfTheClassicIsShort) {
+  EXPECT_EQ(EmitModule(DiagonalScatterSum()),
+            "import torch\n\n\n"
+            "def inputs(device=\"cpu\", draw=0):\n"
+            "    x0 = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]], "
+            "dtype=torch.float32, device=device).requires_grad_()\n"
+            "    x1 = torch.tensor([10.0, 11.0, 12.0], dtype=torch.float32, "
+            "device=device).requires_grad_()\n"
+            "    return [x0, x1]\n\n\n"
+            "def program(x0, x1):\n"
+            "    v2 = torch.diagonal_scatter(x0, x1, 0)\n"
+            "    v3 = torch.sum(v2)\n"
+            "    return (v3,)\n\n\n"
+            "def cotangents(outputs, draw=0):\n"
+            "    c0 = torch.tensor([1.0], dtype=torch.float64).to(outputs[0].device, "
+            "outputs[0].dtype).reshape(outputs[0].shape)\n"
+            "    return [c0]\n");
+}
+
+TEST(PackTest, RenumbersAndKeepsEveryProgram) {
+  const Program p = DiagonalScatterSum();
+  const Program packed = Pack({p, p});
+  EXPECT_EQ(Validate(packed), "");
+  EXPECT_EQ(packed.leaves.size(), 4u);
+  EXPECT_EQ(EmitStatement(packed, 0), "v4 = torch.diagonal_scatter(x0, x1, 0)");
+  EXPECT_EQ(EmitStatement(packed, 3), "v7 = torch.sum(v6)");
+  EXPECT_EQ(packed.outputs[1].value, 7);
+  EXPECT_FALSE(IsPackable(Everything()));
+}
+
+}  // namespace
+}  // namespace gradfuzz::program
