@@ -82,7 +82,7 @@ class Totals:
     def __init__(self) -> None:
         self.programs = 0
         self.with_gradients = 0
-        self.gradient_tensors = 0  # one per compiled rung and gradient, however many draws
+        self.gradient_tensors = 0  # over all draws and both compiled rungs, as gradfuzz counts
         self.forward_tensors = 0
         self.mismatches: list[str] = []
         self.errors: list[str] = []
@@ -181,8 +181,9 @@ def run_one(module: SimpleNamespace, name: str, device: str, draws: int, totals:
         except Exception as error:
             totals.errors.append(f"{name}: {backend}: {type(error).__name__}")
             continue
-        totals.forward_tensors += len(got[0][0])
-        totals.gradient_tensors += sum(g is not None for g in got[0][1])
+        for outputs, gradients in got:
+            totals.forward_tensors += len(outputs)
+            totals.gradient_tensors += sum(g is not None for g in gradients)
         for (outputs, gradients), (right_outputs, right_gradients) in zip(
             got, expected, strict=True
         ):
