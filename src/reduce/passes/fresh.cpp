@@ -69,7 +69,7 @@ std::optional<program::FreshLeaf> FreshFor(const program::Program& program, cons
     }
     values = ValuesIn(domain);
   }
-  values.seed = static_cast<uint64_t>(id);
+  if (values.kind != ValueRecipe::Kind::kLiteral) values.seed = static_cast<uint64_t>(id);
   return fresh;
 }
 
