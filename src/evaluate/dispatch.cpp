@@ -2,6 +2,7 @@
 #include "gradfuzz/evaluate/dispatch.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/Reduction.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
@@ -10,6 +11,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "gradfuzz/evaluate/indexing.h"
 #include "gradfuzz/evaluate/materialise.h"
 #include "gradfuzz/ops/record.h"
 
@@ -203,6 +205,14 @@ std::optional<IValue> Convert(const Arg& arg, const c10::TypePtr& type, int64_t 
   }
 }
 
+// torch.nn.functional spells the reduction of a loss as a word, the dispatcher as a number.
+std::optional<IValue> Reduction(const std::string& word) {
+  if (word == "none") return IValue(int64_t{at::Reduction::None});
+  if (word == "mean") return IValue(int64_t{at::Reduction::Mean});
+  if (word == "sum") return IValue(int64_t{at::Reduction::Sum});
+  return std::nullopt;
+}
+
 struct Overload {
   c10::OperatorHandle handle;
   bool is_out = false;
@@ -248,7 +258,9 @@ std::optional<torch::jit::Stack> BuildStack(const c10::FunctionSchema& schema,
       stack.push_back(*parameter.default_value());
       continue;
     }
-    auto value = Convert(*given, parameter.type(), parameter.N().value_or(0), context);
+    auto value = parameter.name() == "reduction" && given->Is<std::string>()
+                     ? Reduction(given->As<std::string>())
+                     : Convert(*given, parameter.type(), parameter.N().value_or(0), context);
     if (!value) return std::nullopt;
     stack.push_back(std::move(*value));
   }
@@ -287,6 +299,7 @@ void SetPythonCall(PythonCall call) { Hook() = std::move(call); }
 Result<std::vector<at::Tensor>> Call(const Statement& statement,
                                      std::span<const at::Tensor> values) {
   try {
+    if (auto indexed = CallIndexing(statement, values)) return std::move(*indexed);
     const std::string aten = AtenNameOf(statement.op);
     if (!aten.empty()) {
       for (const Match match : {Match::kStrict, Match::kWrapNumbers}) {
