@@ -190,30 +190,29 @@ bool IsPlainLiteral(const std::vector<Storage>& storages, const std::vector<Leaf
 std::string EmitInputs(const std::string& name, const std::vector<Storage>& storages,
                        const std::vector<Leaf>& leaves) {
   std::string out = "def " + name + "(device=\"cpu\", draw=0):\n";
+  // Storages in their order, plain leaves in the place of theirs: the order of the lines is what
+  // numbers the storages when the text is read back.
   for (size_t s = 0; s < storages.size(); ++s) {
-    bool plain = false;
+    std::string line = "s" + std::to_string(s) + " = " + EmitStorage(storages[s]);
     for (size_t i = 0; i < leaves.size(); ++i) {
-      plain = plain ||
-              (leaves[i].storage == static_cast<int>(s) && IsPlainLiteral(storages, leaves, i));
+      if (leaves[i].storage != static_cast<int>(s) || !IsPlainLiteral(storages, leaves, i))
+        continue;
+      line = "x" + std::to_string(i) + " = " +
+             LiteralTensor(storages[s].values.values, storages[s].dtype, leaves[i].sizes, "device");
+      if (leaves[i].requires_grad) line += ".requires_grad_()";
     }
-    if (!plain) out += "    s" + std::to_string(s) + " = " + EmitStorage(storages[s]) + "\n";
+    out += "    " + line + "\n";
   }
   std::vector<std::string> names;
   for (size_t i = 0; i < leaves.size(); ++i) {
     const Leaf& leaf = leaves[i];
     names.push_back("x" + std::to_string(i));
-    const Storage& storage = storages[static_cast<size_t>(leaf.storage)];
-    std::string line = "    x" + std::to_string(i) + " = ";
-    if (IsPlainLiteral(storages, leaves, i)) {
-      line += LiteralTensor(storage.values.values, storage.dtype, leaf.sizes, "device");
-    } else {
-      line += "s" + std::to_string(leaf.storage) + ".as_strided(" + IntTuple(leaf.sizes) + ", " +
-              IntTuple(leaf.strides) + ", " + std::to_string(leaf.offset) + ")";
-    }
-    if (leaf.requires_grad)
-      line +=
-          IsPlainLiteral(storages, leaves, i) ? ".requires_grad_()" : ".detach().requires_grad_()";
-    out += line + "\n";
+    if (IsPlainLiteral(storages, leaves, i)) continue;
+    out += "    x" + std::to_string(i) + " = s" + std::to_string(leaf.storage) + ".as_strided(" +
+           IntTuple(leaf.sizes) + ", " + IntTuple(leaf.strides) + ", " +
+           std::to_string(leaf.offset) + ")";
+    if (leaf.requires_grad) out += ".detach().requires_grad_()";
+    out += "\n";
   }
   return out + "    return [" + Join(names) + "]\n";
 }

@@ -43,7 +43,7 @@ TEST(Terminal, WrongGradientReadsLikeABugReport) {
   ExpectGolden("case_atan2_amin.txt", RenderCase(CaseOf(f), f.run, {}));
 }
 
-TEST(Terminal, CleanCase) { ExpectGolden("case_clean.txt", RenderCase(Clean(), RunOptions{}, {})); }
+TEST(Terminal, CleanCase) { ExpectGolden("case_clean.txt", RenderCase(Clean(), {.draws = 3}, {})); }
 
 TEST(Terminal, CompileErrorAndItsText) {
   const Finding f = sample::CompileError();
