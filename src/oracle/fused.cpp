@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "gradfuzz/oracle/fused.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <optional>
+
+namespace gradfuzz::oracle {
+namespace {
+
+using at::Tensor;
+using c10::IValue;
+using Args = std::span<const IValue>;
+
+std::optional<Tensor> MaybeTensor(const IValue& value) {
+  if (!value.isTensor() || !value.toTensor().defined()) return std::nullopt;
+  return value.toTensor();
+}
+
+// Shorthands: every use of a value is an operand edge, every step rounds.
+struct Steps {
+  Noise& noise;
+
+  Tensor N(const Tensor& t) const { return noise.Nudged(t); }
+  Tensor Wide(const Tensor& t) const { return noise.Nudged(t, kNudgeWide); }
+  Tensor Sum(const Tensor& t, at::IntArrayRef dims) const {
+    double terms = 1;
+    for (int64_t d : dims) terms *= static_cast<double>(t.size(d));
+    return noise.Nudged(noise.Nudged(t).sum(dims, /*keepdim=*/true),
+                        std::max(kNudge, kNudgePerRootTerms * std::sqrt(terms)));
+  }
+  Tensor Mean(const Tensor& t, at::IntArrayRef dims) const {
+    double terms = 1;
+    for (int64_t d : dims) terms *= static_cast<double>(t.size(d));
+    return N(Sum(t, dims) / terms);
+  }
+  Tensor Times(const Tensor& a, const Tensor& b) const { return N(N(a) * N(b)); }
+  Tensor Minus(const Tensor& a, const Tensor& b) const { return N(N(a) - N(b)); }
+};
+
+// Everything over the dimensions `dims` of x, statistics kept at size 1.
+struct Normalised {
+  Tensor out, mean, rstd;
+};
+
+Normalised Normalise(const Steps& s, const Tensor& x, at::IntArrayRef dims, double eps) {
+  const Tensor mean = s.Mean(x, dims);
+  const Tensor centred = s.Minus(x, mean);
+  const Tensor var = s.Mean(s.Times(centred, centred), dims);
+  const Tensor rstd = s.N((var + eps).rsqrt());
+  return {s.Times(centred, rstd), mean, rstd};
+}
+
+// The gradient of Normalise with respect to x; `g` already holds the weight.
+Tensor NormaliseBackward(const Steps& s, const Tensor& g, const Tensor& x, const Tensor& mean,
+                         const Tensor& rstd, at::IntArrayRef dims, Tensor* normalised) {
+  *normalised = s.Times(s.Minus(x, mean), rstd);
+  const Tensor along = s.Mean(s.Times(*normalised, g), dims);
+  const Tensor middle = s.Mean(g, dims);
+  return s.Times(s.Minus(s.Minus(g, middle), s.Times(*normalised, along)), rstd);
+}
+
+std::vector<int64_t> AllBut(const Tensor& t, int64_t kept) {
+  std::vector<int64_t> dims;
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    if (d != kept) dims.push_back(d);
+  }
+  return dims;
+}
+
+// `weight` (one number a channel) shaped to broadcast against x, whose channels are dimension 1.
+Tensor PerChannel(const Tensor& weight, const Tensor& x) {
+  std::vector<int64_t> sizes(static_cast<size_t>(x.dim()), 1);
+  sizes[1] = weight.numel();
+  return weight.reshape(sizes);
+}
+
+std::vector<Tensor> LayerNorm(Args args, const Steps& s) {
+  const Tensor x = args[0].toTensor();
+  const int64_t inner = c10::multiply_integers(args[1].toIntVector());
+  const auto rows = x.reshape({-1, inner});
+  Normalised n = Normalise(s, rows, {1}, args[4].toDouble());
+  if (const auto weight = MaybeTensor(args[2])) n.out = s.Times(n.out, weight->reshape({1, inner}));
+  if (const auto bias = MaybeTensor(args[3])) n.out = s.N(n.out + s.N(bias->reshape({1, inner})));
+  return {n.out, n.mean, n.rstd};
+}
+
+std::vector<Tensor> LayerNormBackward(Args args, const Steps& s) {
+  const int64_t inner = c10::multiply_integers(args[2].toIntVector());
+  const Tensor grad = args[0].toTensor().reshape({-1, inner});
+  const Tensor x = args[1].toTensor().reshape({-1, inner});
+  const auto weight = MaybeTensor(args[5]);
+  const Tensor g = weight ? s.Times(grad, weight->reshape({1, inner})) : grad;
+  Tensor normalised;
+  const Tensor dx = NormaliseBackward(s, g, x, args[3].toTensor().reshape({-1, 1}),
+                                      args[4].toTensor().reshape({-1, 1}), {1}, &normalised);
+  return {dx, s.Sum(s.Times(grad, normalised), {0}), s.Sum(grad, {0})};
+}
+
+// x as (N, groups, channels in a group * pixels).
+Tensor Grouped(const Tensor& x, int64_t n, int64_t groups) { return x.reshape({n, groups, -1}); }
+
+std::vector<Tensor> GroupNorm(Args args, const Steps& s) {
+  const int64_t n = args[3].toInt(), channels = args[4].toInt(), pixels = args[5].toInt();
+  Normalised result =
+      Normalise(s, Grouped(args[0].toTensor(), n, args[6].toInt()), {2}, args[7].toDouble());
+  Tensor out = result.out.reshape({n, channels, pixels});
+  if (const auto weight = MaybeTensor(args[1])) out = s.Times(out, PerChannel(*weight, out));
+  if (const auto bias = MaybeTensor(args[2])) out = s.N(out + s.N(PerChannel(*bias, out)));
+  return {out, result.mean, result.rstd};
+}
+
+std::vector<Tensor> GroupNormBackward(Args args, const Steps& s) {
+  const int64_t n = args[5].toInt(), channels = args[6].toInt(), pixels = args[7].toInt();
+  const int64_t groups = args[8].toInt();
+  const Tensor grad = args[0].toTensor().reshape({n, channels, pixels});
+  const auto weight = MaybeTensor(args[4]);
+  const Tensor g = weight ? s.Times(grad, PerChannel(*weight, grad)) : grad;
+  Tensor normalised;
+  const Tensor dx =
+      NormaliseBackward(s, Grouped(g, n, groups), Grouped(args[1].toTensor(), n, groups),
+                        args[2].toTensor().reshape({n, groups, 1}),
+                        args[3].toTensor().reshape({n, groups, 1}), {2}, &normalised);
+  normalised = normalised.reshape({n, channels, pixels});
+  return {dx, s.Sum(s.Times(grad, normalised), {0, 2}), s.Sum(grad, {0, 2})};
+}
+
+// `at` is the place of `training` among the arguments; the running statistics stand before it
+// when the overload has them.
+std::vector<Tensor> BatchNorm(Args args, size_t at, const Steps& s) {
+  const Tensor x = args[0].toTensor();
+  const bool training = args[at].toBool();
+  const double eps = args[at + 2].toDouble();
+  Normalised result;
+  if (training) {
+    result = Normalise(s, x, AllBut(x, 1), eps);
+  } else {
+    if (at < 5) return {};
+    const Tensor mean = PerChannel(args[3].toTensor(), x);
+    const Tensor rstd = s.N((s.N(PerChannel(args[4].toTensor(), x)) + eps).rsqrt());
+    result = {s.Times(s.Minus(x, mean), rstd), mean, rstd};
+  }
+  Tensor out = result.out;
+  if (const auto weight = MaybeTensor(args[1])) out = s.Times(out, PerChannel(*weight, x));
+  if (const auto bias = MaybeTensor(args[2])) out = s.N(out + s.N(PerChannel(*bias, x)));
+  return {out, result.mean, result.rstd};
+}
+
+std::vector<Tensor> BatchNormBackward(Args args, const Steps& s) {
+  const Tensor grad = args[0].toTensor();
+  const Tensor x = args[1].toTensor();
+  const auto dims = AllBut(x, 1);
+  const auto weight = MaybeTensor(args[2]);
+  const Tensor g = weight ? s.Times(grad, PerChannel(*weight, x)) : grad;
+  Tensor normalised, dx;
+  if (args[7].toBool()) {
+    dx = NormaliseBackward(s, g, x, PerChannel(args[5].toTensor(), x),
+                           PerChannel(args[6].toTensor(), x), dims, &normalised);
+  } else {
+    const Tensor rstd = s.N((s.N(PerChannel(args[4].toTensor(), x)) + args[8].toDouble()).rsqrt());
+    normalised = s.Times(s.Minus(x, PerChannel(args[3].toTensor(), x)), rstd);
+    dx = s.Times(g, rstd);
+  }
+  return {dx, s.Sum(s.Times(grad, normalised), dims), s.Sum(grad, dims)};
+}
+
+std::vector<Tensor> SoftmaxBackward(Args args, const Steps& s) {
+  const Tensor grad = args[0].toTensor(), output = args[1].toTensor();
+  if (grad.dim() == 0) return {s.N(grad) - s.N(grad * s.N(output))};
+  const Tensor mean = s.Sum(s.Times(grad, output), {args[2].toInt()});
+  return {s.Times(s.Minus(grad, mean), output)};
+}
+
+// The largest element along `dims`, or 0 where it is infinite, as ATen shifts exponents.
+Tensor Shift(const Tensor& x, at::IntArrayRef dims) {
+  const Tensor largest = x.amax(dims, /*keepdim=*/true);
+  return largest.masked_fill(largest.isinf(), 0);
+}
+
+std::vector<Tensor> LogSoftmax(Args args, const Steps& s) {
+  const Tensor x = args[0].toTensor();
+  if (x.dim() == 0 || x.numel() == 0) return {};
+  const int64_t dim = args[1].toInt();
+  const Tensor shift = x.amax({dim}, /*keepdim=*/true);
+  const Tensor total = s.Sum(s.Wide(s.Minus(x, shift).exp()), {dim});
+  return {s.Minus(s.Minus(x, shift), s.Wide(total.log()))};
+}
+
+std::vector<Tensor> LogSoftmaxBackward(Args args, const Steps& s) {
+  const Tensor grad = args[0].toTensor(), output = args[1].toTensor();
+  if (grad.dim() == 0) return {};
+  const Tensor total = s.Sum(grad, {args[2].toInt()});
+  return {s.Minus(grad, s.Times(s.Wide(s.N(output).exp()), total))};
+}
+
+std::vector<Tensor> LogSumExp(Args args, const Steps& s) {
+  const Tensor x = args[0].toTensor();
+  std::vector<int64_t> dims = args[1].toIntVector();
+  if (x.dim() == 0 || x.numel() == 0) return {};
+  if (dims.empty()) dims = AllBut(x, -1);
+  const Tensor shift = Shift(x, dims);
+  const Tensor total = s.Sum(s.Wide(s.Minus(x, shift).exp()), dims);
+  return {s.N(s.Wide(total.log()) + s.N(shift))};
+}
+
+// (self, dim, correction, keepdim) of var.correction and its relatives.
+std::vector<Tensor> Variance(std::string_view name, Args args, const Steps& s) {
+  const Tensor x = args[0].toTensor();
+  if (args.size() != 4 || x.numel() == 0) return {};
+  std::vector<int64_t> dims;
+  if (!args[1].isNone()) dims = args[1].toIntVector();
+  if (dims.empty()) dims = AllBut(x, -1);
+  const double correction = args[2].isNone() ? 1 : args[2].toScalar().toDouble();
+  double terms = 1;
+  for (int64_t d : dims) terms *= x.dim() == 0 ? 1.0 : static_cast<double>(x.size(d));
+  const Tensor mean = s.Mean(x, dims);
+  const Tensor centred = s.Minus(x, mean);
+  Tensor result = s.N(s.Sum(s.Times(centred, centred), dims) / std::max(0.0, terms - correction));
+  if (name.starts_with("std")) result = s.N(result.sqrt());
+  return name.ends_with("mean") ? std::vector<Tensor>{result, mean} : std::vector<Tensor>{result};
+}
+
+std::vector<Tensor> Dispatch(std::string_view name, Args args, const Steps& s) {
+  if (name == "native_layer_norm") return LayerNorm(args, s);
+  if (name == "native_layer_norm_backward") return LayerNormBackward(args, s);
+  if (name == "native_group_norm") return GroupNorm(args, s);
+  if (name == "native_group_norm_backward") return GroupNormBackward(args, s);
+  if (name == "native_batch_norm") return BatchNorm(args, 5, s);
+  if (name == "_native_batch_norm_legit") return BatchNorm(args, args.size() == 8 ? 5 : 3, s);
+  if (name == "native_batch_norm_backward") return BatchNormBackward(args, s);
+  if (name == "_softmax_backward_data") return SoftmaxBackward(args, s);
+  if (name == "_log_softmax") return LogSoftmax(args, s);
+  if (name == "_log_softmax_backward_data") return LogSoftmaxBackward(args, s);
+  if (name == "logsumexp") return LogSumExp(args, s);
+  return Variance(name, args, s);
+}
+
+}  // namespace
+
+std::vector<at::Tensor> FusedWithNoise(std::string_view name, std::span<const c10::IValue> args,
+                                       std::span<const at::Tensor> plain, Noise& noise) {
+  for (const IValue& arg : args) {
+    if (arg.isTensor() && arg.toTensor().defined() &&
+        (arg.toTensor().is_complex() || arg.toTensor().numel() == 0)) {
+      return {};
+    }
+  }
+  std::vector<Tensor> results = Dispatch(name, args, Steps{noise});
+  for (size_t i = 0; i < results.size() && i < plain.size(); ++i) {
+    if (!plain[i].defined() || plain[i].numel() != results[i].numel()) {
+      results[i] = Tensor();
+    } else {
+      results[i] = results[i].reshape(plain[i].sizes());
+    }
+  }
+  return results;
+}
+
+}  // namespace gradfuzz::oracle
