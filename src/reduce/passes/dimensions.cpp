@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "all.h"
+#include "gradfuzz/program/resize.h"
 #include "gradfuzz/reduce/op_class.h"
-#include "resize.h"
 
 namespace gradfuzz::reduce {
 namespace {
@@ -97,7 +97,7 @@ std::vector<Candidate> Dimensions(const Program& program, const Facts&) {
       drops.emplace_back(leaf, d);
     }
     if (drops.empty()) return;
-    auto resized = WithSizes(program, sizes);
+    auto resized = program::WithSizes(program, sizes);
     if (!resized) return;
     for (const auto& [leaf, d] : drops) {
       DropDimension(&resized->leaves[leaf], d);
@@ -110,7 +110,7 @@ std::vector<Candidate> Dimensions(const Program& program, const Facts&) {
     size_t variant = 0;
     std::vector<Program> seen;
     for (Numbers how : {Numbers::kFollow, Numbers::kFollowAndLists, Numbers::kStay}) {
-      Program candidate = WithRankedIntegers(*resized);
+      Program candidate = program::WithRankedIntegers(*resized);
       Rewrite(&candidate, static_cast<int64_t>(dim), static_cast<int64_t>(dims), how);
       if (std::find(seen.begin(), seen.end(), candidate) != seen.end()) continue;
       seen.push_back(candidate);

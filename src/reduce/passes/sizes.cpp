@@ -8,7 +8,7 @@
 #include <set>
 
 #include "all.h"
-#include "resize.h"
+#include "gradfuzz/program/resize.h"
 
 namespace gradfuzz::reduce {
 namespace {
@@ -84,7 +84,7 @@ class Proposer {
   void Propose(const std::vector<Sizes>& sizes, const std::map<int64_t, int64_t>& map,
                const std::string& change) {
     if (sizes == current_) return;
-    const auto resized = WithSizes(program_, sizes);
+    const auto resized = program::WithSizes(program_, sizes);
     if (!resized) return;
     int64_t smallest = INT64_MAX;
     for (const auto& [before, after] : map) smallest = std::min(smallest, after);
@@ -98,7 +98,8 @@ class Proposer {
     for (Numbers how : {Numbers::kFollow, Numbers::kFit, Numbers::kStay}) {
       Program candidate = *resized;
       Rewrite(&candidate, map, how);
-      const Program ranked = WithIntegersBelow(WithRankedIntegers(candidate), smallest);
+      const Program ranked =
+          program::WithIntegersBelow(program::WithRankedIntegers(candidate), smallest);
       add(candidate);
       add(ranked);
       for (size_t position = 0; position < 3; ++position) {

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "all.h"
-#include "resize.h"
+#include "gradfuzz/program/resize.h"
 
 namespace gradfuzz::reduce {
 namespace {
@@ -135,7 +135,7 @@ std::vector<Candidate> Values(const Program& program, const Facts&) {
     }
     if (applies) out.push_back({std::move(all), std::string("all ") + pattern.name});
   }
-  out.push_back({WithRankedIntegers(program), "indices ranked"});
+  out.push_back({program::WithRankedIntegers(program), "indices ranked"});
   for (size_t s = 0; s < program.storages.size(); ++s) {
     const Storage& storage = program.storages[s];
     const std::string name = "s" + std::to_string(s) + " ";

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "resize.h"
+#include "gradfuzz/program/resize.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "gradfuzz/program/edit.h"
 
-namespace gradfuzz::reduce {
+namespace gradfuzz::program {
 namespace {
-
-using program::Leaf;
-using program::Program;
-using program::Storage;
-using program::ValueRecipe;
 
 using Sizes = std::vector<int64_t>;
 
@@ -27,8 +22,8 @@ int64_t ExtentOf(const Sizes& sizes, const Sizes& strides, const std::vector<siz
 Leaf Relayout(const Leaf& leaf, const Sizes& sizes) {
   Leaf out = leaf;
   out.sizes = sizes;
-  if (program::IsContiguous(leaf)) {
-    out.strides = program::ContiguousStrides(sizes);
+  if (IsContiguous(leaf)) {
+    out.strides = ContiguousStrides(sizes);
     return out;
   }
   std::vector<size_t> order(sizes.size());
@@ -49,9 +44,9 @@ Leaf Relayout(const Leaf& leaf, const Sizes& sizes) {
 // The leading block of a contiguous literal.
 std::vector<double> Crop(const std::vector<double>& values, const Sizes& from, const Sizes& to,
                          size_t parts) {
-  const Sizes strides = program::ContiguousStrides(from);
+  const Sizes strides = ContiguousStrides(from);
   std::vector<double> out;
-  const int64_t count = program::Numel(to);
+  const int64_t count = Numel(to);
   for (int64_t i = 0; i < count; ++i) {
     int64_t rest = i, at = 0;
     for (size_t d = to.size(); d-- > 0;) {
@@ -80,14 +75,14 @@ bool ResizeInputs(std::vector<Storage>* storages, std::vector<Leaf>* leaves,
     std::vector<size_t> views;
     for (size_t i = 0; i < leaves->size(); ++i) {
       if (resized[i].storage != static_cast<int>(s)) continue;
-      needed = std::max(needed, program::Extent(resized[i]));
+      needed = std::max(needed, Extent(resized[i]));
       views.push_back(i);
     }
     if (storage.values.kind == ValueRecipe::Kind::kLiteral) {
-      const size_t parts = program::Info(storage.dtype).is_complex ? 2 : 1;
+      const size_t parts = Info(storage.dtype).is_complex ? 2 : 1;
       std::vector<double>& values = storage.values.values;
       const Leaf& old = (*leaves)[views.empty() ? 0 : views[0]];
-      if (views.size() == 1 && old.offset == 0 && program::IsContiguous(old)) {
+      if (views.size() == 1 && old.offset == 0 && IsContiguous(old)) {
         if (!Fits(resized[views[0]].sizes, old.sizes)) return false;
         values = Crop(values, old.sizes, resized[views[0]].sizes, parts);
       } else if (needed <= storage.numel) {
@@ -102,9 +97,7 @@ bool ResizeInputs(std::vector<Storage>* storages, std::vector<Leaf>* leaves,
   return true;
 }
 
-bool IsInteger(program::DType dtype) {
-  return !program::IsDifferentiable(dtype) && dtype != program::DType::kBool;
-}
+bool IsInteger(DType dtype) { return !IsDifferentiable(dtype) && dtype != DType::kBool; }
 
 void RankIntegers(std::vector<Storage>* storages) {
   for (Storage& storage : *storages) {
@@ -164,4 +157,4 @@ Program WithIntegersBelow(const Program& program, int64_t bound) {
   return out;
 }
 
-}  // namespace gradfuzz::reduce
+}  // namespace gradfuzz::program
