@@ -206,17 +206,18 @@ Result<json> Parse(const std::string& text, const std::string& path) {
   }
 }
 
-Result<std::unique_ptr<CompiledRung>> CompiledRung::Make(
-    const std::string& source, const std::string& name, const std::string& rung, const Knobs& knobs,
-    std::optional<bool> dynamic, const std::string& substitute) {
+Result<std::unique_ptr<CompiledRung>> CompiledRung::Make(const CompileRequest& request) {
   py::gil_scoped_acquire gil;
   try {
-    const py::object dynamic_flag = dynamic ? py::object(py::bool_(*dynamic)) : py::none();
-    const py::tuple made = Module("rungs").attr("compile_rung")(source, name, rung, ToPython(knobs),
-                                                                dynamic_flag, substitute);
-    return std::unique_ptr<CompiledRung>(new PythonRung(made[0], made[1], name, rung != "eager"));
+    const py::object dynamic =
+        request.dynamic ? py::object(py::bool_(*request.dynamic)) : py::object(py::none());
+    const py::tuple made = Module("rungs").attr("compile_rung")(
+        request.source, request.name, request.rung, ToPython(request.knobs), dynamic,
+        request.substitute, request.fast);
+    return std::unique_ptr<CompiledRung>(
+        new PythonRung(made[0], made[1], request.name, request.rung != "eager"));
   } catch (const py::error_already_set& e) {
-    return InternalError("rung " + rung + ": " + std::string(py::str(e.value())));
+    return InternalError("rung " + request.rung + ": " + std::string(py::str(e.value())));
   }
 }
 

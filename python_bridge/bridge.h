@@ -30,17 +30,23 @@ Result<nlohmann::json> Describe(const std::vector<std::string>& knobs);
 // {"program": ..., "header": ...} of a module's text; a UsageError that names path and line.
 Result<nlohmann::json> Parse(const std::string& text, const std::string& path);
 
+// What is compiled, and how.
+struct CompileRequest {
+  std::string source;  // text with `def program(...)`
+  std::string name;    // pseudo file name for tracebacks
+  std::string rung;
+  Knobs knobs;
+  std::optional<bool> dynamic;  // as for torch.compile, absent = its default
+  std::string
+      substitute;     // "FILE:NAME" of a backend in Inductor's place (planted faults), or empty
+  bool fast = false;  // quick C++ compiler settings, for screening
+};
+
 // A program compiled under one rung. Compilation happens at the first call; the object keeps the
 // rung's knobs in force for the length of each call.
 class CompiledRung {
  public:
-  // `dynamic`: as for torch.compile, absent = its default. `substitute`: "FILE:NAME" of a backend
-  // that stands in for Inductor (planted faults), empty = none.
-  static Result<std::unique_ptr<CompiledRung>> Make(const std::string& source,
-                                                    const std::string& name,
-                                                    const std::string& rung, const Knobs& knobs,
-                                                    std::optional<bool> dynamic,
-                                                    const std::string& substitute);
+  static Result<std::unique_ptr<CompiledRung>> Make(const CompileRequest& request);
   virtual ~CompiledRung() = default;
 
   virtual evaluate::Observation Run(const program::Program& program,

@@ -2,6 +2,7 @@
 #include "rung_runner.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <chrono>
@@ -95,9 +96,9 @@ class Pack {
   bool Run() {
     const double start = Now();
     static uint64_t serial = 0;
-    auto made = CompiledRung::Make("import torch\n\n\n" + program::EmitFunction(packed_),
-                                   "<gradfuzz program " + std::to_string(serial++) + ">", rung_,
-                                   knobs_, DynamicFlag(packed_), options_.fault);
+    auto made = CompiledRung::Make({"import torch\n\n\n" + program::EmitFunction(packed_),
+                                    "<gradfuzz program " + std::to_string(serial++) + ">", rung_,
+                                    knobs_, DynamicFlag(packed_), options_.fault, options_.fast});
     if (!made) {
       error_ = made.error().message;
       error_kind_ = "runtime";
@@ -120,14 +121,25 @@ class Pack {
         return false;
       }
     }
+    if (!packed_.call.second_leaves.empty()) {
+      for (int draw = 0; draw < std::max(options_.draws, 1); ++draw) {
+        second_draws_.push_back(Execute(draw, nullptr, true));
+        if (!second_draws_.back().ok()) {
+          error_ = "second call: " + second_draws_.back().error;
+          error_kind_ = second_draws_.back().error_kind;
+          return false;
+        }
+      }
+    }
     // The same values once more: a rung that differs from itself is nondeterministic.
     repeat_ = Execute(0, nullptr);
     seconds_ = Now() - start;
     return true;
   }
 
-  Observation Execute(int draw, const std::vector<at::Tensor>* cotangents) {
+  Observation Execute(int draw, const std::vector<at::Tensor>* cotangents, bool second = false) {
     ExecuteOptions execute;
+    execute.second_call = second;
     execute.draw = draw;
     execute.device = device_;
     execute.cotangents = cotangents;
@@ -170,6 +182,9 @@ class Pack {
     const Program& program = self->programs_[index];
     const Share& share = self->shares_[index];
     for (const Observation& draw : self->draws_) run.draws.push_back(Split(draw, program, share));
+    for (const Observation& draw : self->second_draws_) {
+      run.second_draws.push_back(Split(draw, program, share));
+    }
     run.repeats.push_back(Split(self->repeat_, program, share));
     run.rerun = [self, index](int draw, const std::vector<at::Tensor>* cotangents) {
       return self->Rerun(index, draw, cotangents);
@@ -194,7 +209,7 @@ class Pack {
   Knobs knobs_;
   at::Device device_;
   std::unique_ptr<CompiledRung> compiled_;
-  std::vector<Observation> draws_;
+  std::vector<Observation> draws_, second_draws_;
   Observation repeat_;
   std::string error_, error_kind_;
   double seconds_ = 0;

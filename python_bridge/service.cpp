@@ -42,11 +42,11 @@ struct Case {
   Program program;
   std::string lane = "real";
   std::vector<std::string> features;
-  int rejected = 0;
+  json generation = json::object();  // counters of the generator
   double generate_seconds = 0;
 };
 
-Case Prepare(const WorkItem& item, size_t index, const GenerateOptions& options) {
+Result<Case> Prepare(const WorkItem& item, size_t index, const GenerateOptions& options) {
   Case made;
   made.item = index;
   made.seed = item.seed;
@@ -55,11 +55,15 @@ Case Prepare(const WorkItem& item, size_t index, const GenerateOptions& options)
     return made;
   }
   const double start = Now();
-  generate::GeneratedProgram generated = generate::Generate(item.seed.value_or(0), options);
-  made.program = std::move(generated.program);
-  made.lane = generated.lane;
-  made.features = std::move(generated.features);
-  made.rejected = generated.rejected;
+  auto generated = generate::Generate(item.seed.value_or(0), options);
+  if (!generated) return generated.error();
+  made.program = std::move(generated->program);
+  made.lane = generated->lane;
+  made.features = std::move(generated->features);
+  made.generation = {{"proposals", generated->proposals},
+                     {"refused", generated->refused},
+                     {"unsuitable", generated->unsuitable},
+                     {"attempts", generated->attempts}};
   made.generate_seconds = Now() - start;
   return made;
 }
@@ -88,11 +92,12 @@ Result<json> AnswerGenerate(const json& request) {
   if (!parsed) return parsed.error();
   json programs = json::array();
   for (size_t i = 0; i < parsed->items.size(); ++i) {
-    const Case made = Prepare(parsed->items[i], i, parsed->generate);
-    programs.push_back({{"program", program::ToJson(made.program)},
-                        {"lane", made.lane},
-                        {"features", made.features},
-                        {"rejected", made.rejected}});
+    auto made = Prepare(parsed->items[i], i, parsed->generate);
+    if (!made) return made.error();
+    programs.push_back({{"program", program::ToJson(made->program)},
+                        {"lane", made->lane},
+                        {"features", made->features},
+                        {"generation", made->generation}});
   }
   return json{{"programs", std::move(programs)}};
 }
@@ -163,14 +168,13 @@ void Service::Send(const json& frame) {
   }
 }
 
+void Service::SendError(const Error& error) {
+  Send({{"type", "error"}, {"kind", KindName(error.kind)}, {"message", error.message}});
+}
+
 void Service::Evaluate(const json& request) {
   auto parsed = EvaluateRequestFromJson(request);
-  if (!parsed) {
-    Send({{"type", "error"},
-          {"kind", KindName(parsed.error().kind)},
-          {"message", parsed.error().message}});
-    return;
-  }
+  if (!parsed) return SendError(parsed.error());
   const RunOptions& run = parsed->run;
   const size_t pack = static_cast<size_t>(std::max(run.pack, 1));
   for (size_t first = 0; first < parsed->items.size(); first += pack) {
@@ -178,7 +182,9 @@ void Service::Evaluate(const json& request) {
     std::vector<Case> cases;
     for (size_t i = first; i < end; ++i) {
       Send({{"type", "begin"}, {"item", i}, {"phase", "generate"}});
-      cases.push_back(Prepare(parsed->items[i], i, parsed->generate));
+      auto made = Prepare(parsed->items[i], i, parsed->generate);
+      if (!made) return SendError(made.error());
+      cases.push_back(std::move(*made));
     }
     std::vector<Program> programs;
     for (const Case& c : cases) programs.push_back(c.program);
@@ -197,7 +203,7 @@ void Service::Evaluate(const json& request) {
       outcome.generate_seconds = cases[i].generate_seconds;
       if (outcome.stats.is_null()) outcome.stats = json::object();
       outcome.stats["features"] = cases[i].features;
-      outcome.stats["rejected_draws"] = cases[i].rejected;
+      outcome.stats["generation"] = cases[i].generation;
       json result = {{"type", "result"},
                      {"item", cases[i].item},
                      {"program", program::ToJson(programs[i])},
@@ -219,12 +225,7 @@ void Service::Handle(const json& request) {
   Result<json> answer = found == Answers().end()
                             ? Result<json>(InternalError("unknown request '" + type + "'"))
                             : found->second(request);
-  if (!answer) {
-    Send({{"type", "error"},
-          {"kind", KindName(answer.error().kind)},
-          {"message", answer.error().message}});
-    return;
-  }
+  if (!answer) return SendError(answer.error());
   json frame = std::move(*answer);
   frame["type"] = "answer";
   Send(frame);
@@ -233,7 +234,7 @@ void Service::Handle(const json& request) {
 int Service::Serve() {
   auto facts = Describe({});
   if (!facts) {
-    Send({{"type", "error"}, {"kind", "environment"}, {"message", facts.error().message}});
+    SendError(facts.error());
     return 3;
   }
   json ready = std::move(*facts);
@@ -250,7 +251,7 @@ int Service::Serve() {
     try {
       Handle(read.frame);
     } catch (const std::exception& e) {
-      Send({{"type", "error"}, {"kind", "internal"}, {"message", e.what()}});
+      SendError(InternalError(e.what()));
     }
   }
 }

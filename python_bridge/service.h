@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "gradfuzz/support/result.h"
+
 namespace gradfuzz::bridge {
 
 class Service {
@@ -18,6 +20,7 @@ class Service {
   void Handle(const nlohmann::json& request);
   void Evaluate(const nlohmann::json& request);
   void Send(const nlohmann::json& frame);
+  void SendError(const Error& error);
 
   int fd_;
 };

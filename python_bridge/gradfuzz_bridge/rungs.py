@@ -13,6 +13,8 @@ from typing import Any
 import torch
 import torch._dynamo
 
+from . import setup
+
 # rung -> (backend of torch.compile, knobs that belong to the rung)
 _RUNGS: dict[str, tuple[str, list[tuple[str, Any]]]] = {
     "dynamo": ("eager", []),
@@ -110,7 +112,8 @@ def compile_rung(
     rung: str,
     knobs: list[tuple[str, Any]],
     dynamic: bool | None,
-    substitute: str = "",
+    substitute: str,
+    fast: bool,
 ) -> tuple[Callable, Scope]:
     """The program as one rung runs it; compilation happens at the first call, inside the scope.
 
@@ -120,6 +123,7 @@ def compile_rung(
       rung: "eager" or a key of the ladder.
       knobs: config entries on top of the rung's own.
       dynamic: as for torch.compile.
+      fast: quick C++ compiler settings (setup.fast_knobs).
       substitute: "FILE:NAME" of a backend that stands in for Inductor; how tests plant faults.
     """
     function = load(source, name, "program")
@@ -127,6 +131,8 @@ def compile_rung(
         return function, Scope([])
     torch._dynamo.utils.counters.clear()
     backend, own = _RUNGS[rung]
+    if fast and backend == "inductor":
+        own = [*own, *setup.fast_knobs()]
     chosen = _backend_from_file(substitute) if substitute and rung == "inductor" else backend
     return torch.compile(function, backend=chosen, dynamic=dynamic), Scope([*own, *knobs])
 

@@ -32,11 +32,42 @@ def prepare(machine_cache: str) -> None:
     for name, path in (("_HEADER_DIR", headers), ("_HEADER_LOCK_DIR", headers + "/locks")):
         if hasattr(codecache, name):
             setattr(codecache, name, path)
+    _make_fast_compiler(pathlib.Path(machine_cache) / "fast")
     _remember_vector_isa(pathlib.Path(machine_cache) / "vector_isa.json")
     # One process compiles many small programs under many settings: neither limit means anything here.
     for name in ("recompile_limit", "cache_size_limit", "accumulated_recompile_limit"):
         if hasattr(dynamo.config, name):
             setattr(dynamo.config, name, 1 << 20)
+
+
+_fast_compiler = ""
+
+
+def fast_knobs() -> list[tuple[str, object]]:
+    """Knobs that make Inductor's C++ kernels quick to compile; for screening only.
+
+    The kernels keep their vector code; what changes is the optimiser's level, debug information and
+    the linker. Empty where the machine's compiler is not g++.
+    """
+    return [("inductor.cpp.cxx", [None, _fast_compiler])] if _fast_compiler else []
+
+
+def _make_fast_compiler(folder: pathlib.Path) -> None:
+    """A g++ that ends every command line with quicker options (the last -O counts)."""
+    global _fast_compiler
+    real = shutil.which("g++")
+    if real is None or os.environ.get("CXX", "g++") != "g++":
+        return
+    options = "-O1 -g0" + (" -fuse-ld=mold" if shutil.which("mold") else "")
+    text = f'#!/bin/sh\nexec {real} "$@" {options}\n'
+    path = folder / "g++"
+    if not path.is_file() or path.read_text() != text:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as file:
+            file.write(text)
+        os.chmod(file.name, 0o755)
+        os.replace(file.name, path)
+    _fast_compiler = str(path)
 
 
 def _remember_vector_isa(path: pathlib.Path) -> None:
