@@ -382,6 +382,18 @@ std::string EmitModule(const Program& program) {
   return out;
 }
 
+std::string EmitLiteral(const Storage& storage, const std::vector<int64_t>& sizes,
+                        const std::string& device) {
+  int64_t numel = 1;
+  for (int64_t size : sizes) numel *= size;
+  const int64_t parts = Info(storage.dtype).is_complex ? 2 : 1;
+  if (storage.values.kind != ValueRecipe::Kind::kLiteral || numel == 0 || numel != storage.numel ||
+      static_cast<int64_t>(storage.values.values.size()) != numel * parts) {
+    return "";
+  }
+  return LiteralTensor(storage.values.values, storage.dtype, sizes, device);
+}
+
 std::string OpChain(const Program& program) {
   std::string out;
   for (const Statement& s : program.statements) {

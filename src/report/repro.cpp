@@ -291,6 +291,16 @@ std::string PythonLiteral(const nlohmann::json& value) {
 
 std::string Scientific(double value) { return Rough(value); }
 
+// The config entries that the rung and the run set, in the order in which they are set.
+std::vector<std::pair<std::string, nlohmann::json>> Knobs(const Finding& finding,
+                                                          const std::string& rung) {
+  auto knobs = finding.run.knobs;
+  if (rung == "inductor_fallback") {
+    knobs.insert(knobs.begin(), {"inductor.fallback_by_default", true});
+  }
+  return knobs;
+}
+
 class Script {
  public:
   Script(const Finding& finding, Plan plan) : f_(finding), plan_(std::move(plan)) {}
@@ -564,7 +574,7 @@ class Script {
   void Main() {
     Function();
     Line("def main():");
-    for (const auto& [knob, value] : Knobs()) {
+    for (const auto& [knob, value] : Knobs(f_, plan_.rung)) {
       const std::string statement = KnobStatement(knob, value);
       if (statement.empty()) continue;
       const std::string module = statement.substr(0, statement.find(".config") + 7);
@@ -676,14 +686,6 @@ class Script {
     Line("    sys.exit(main())");
   }
 
-  std::vector<std::pair<std::string, nlohmann::json>> Knobs() const {
-    auto knobs = f_.run.knobs;
-    if (plan_.rung == "inductor_fallback") {
-      knobs.insert(knobs.begin(), {"inductor.fallback_by_default", true});
-    }
-    return knobs;
-  }
-
   const Finding& f_;
   Plan plan_;
   std::string out_;
@@ -722,6 +724,56 @@ std::string CompileCall(const Finding& finding) {
       break;
   }
   return text + ")";
+}
+
+std::string EmitSnippet(const Finding& finding) {
+  const Plan plan = MakePlan(finding);
+  const Program& p = finding.reduced;
+  const RungOutcome* rung = FirstWrong(finding.outcome);
+  CallPlan plain;
+  plain.dynamic = p.call.dynamic;
+  if (rung == nullptr || !(p.call == plain) || plan.metadata || plan.own_laws ||
+      plan.inputs_after || !Knobs(finding, plan.rung).empty() || p.outputs.size() != 1 ||
+      (plan.symptom != Symptom::kValues && plan.symptom != Symptom::kRaises) ||
+      !LeavesAreSimple(p.leaves)) {
+    return "";
+  }
+  std::string out = "import torch\n\n\n" + program::EmitFunction(p) + "\n\n";
+  std::string leaves;
+  std::string wanted;
+  for (size_t i = 0; i < p.leaves.size(); ++i) {
+    const program::Leaf& leaf = p.leaves[i];
+    const program::Storage& storage = p.storages[static_cast<size_t>(leaf.storage)];
+    const std::string name = "x" + std::to_string(i);
+    std::string literal = program::EmitLiteral(storage, leaf.sizes, "\"" + plan.device + "\"");
+    if (literal.empty() || leaf.offset != 0) return "";
+    for (std::string_view by_default : {", device=\"cpu\"", ", dtype=torch.float32"}) {
+      const size_t at = literal.find(by_default);
+      if (at != std::string::npos) literal.erase(at, by_default.size());
+    }
+    out += name + " = " + literal + (leaf.requires_grad ? ".requires_grad_()" : "") + "\n";
+    leaves += (i ? ", " : "") + name;
+    if (leaf.requires_grad) wanted += (wanted.empty() ? "" : ", ") + name;
+  }
+  const program::Cotangent& cotangent = p.outputs[0].cotangent;
+  const bool ones =
+      IsConstant(cotangent.values) &&
+      (cotangent.values.kind == ValueRecipe::Kind::kInts
+           ? cotangent.values.low == 1
+           : std::all_of(cotangent.values.values.begin(), cotangent.values.values.end(),
+                         [](double v) { return v == 1; }));
+  if (!ones || cotangent.layout != program::Cotangent::Layout::kContiguous) return "";
+  out += "for fn in (program, " + CompileCall(finding) + "):\n";
+  out += "    (out,) = fn(" + leaves + ")\n";
+  const std::vector<const Comparison*> wrong = WrongComparisons(*rung);
+  const bool forward = std::any_of(wrong.begin(), wrong.end(),
+                                   [](const Comparison* c) { return c->what.starts_with("out"); });
+  if (forward) out += "    print(out)\n";
+  if (plan.gradients) {
+    out += "    print(torch.autograd.grad(out, [" + wanted +
+           "], torch.ones_like(out), allow_unused=True))\n";
+  }
+  return out;
 }
 
 std::string EmitRepro(const Finding& finding) { return Script(finding, MakePlan(finding)).Write(); }

@@ -20,6 +20,10 @@ std::string EmitFunction(const Program& program, const std::string& name = "prog
 // The whole module without a header comment: import, the value helpers in use, `inputs`,
 // `program`, `cotangents` and, where the call plan is not the plain one, `CALL`.
 std::string EmitModule(const Program& program);
+// `torch.tensor([[1.0, 2.0]], dtype=torch.float32, device=<device>)` for a literal storage that a
+// contiguous tensor of `sizes` fills; empty for any other. `device` is Python source.
+std::string EmitLiteral(const Storage& storage, const std::vector<int64_t>& sizes,
+                        const std::string& device);
 // One line for tables: "diagonal_scatter > sum".
 std::string OpChain(const Program& program);
 

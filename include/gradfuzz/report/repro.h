@@ -18,6 +18,11 @@ namespace gradfuzz::report {
 
 std::string EmitRepro(const Finding& finding);
 
+// The shortest text that shows a finding to a person: prints what eager and what the compiled
+// program yield. Empty where the finding needs more than that (random values, shared memory,
+// special call plans, ...): then EmitRepro is the shortest.
+std::string EmitSnippet(const Finding& finding);
+
 // `torch.compile(program, backend="aot_eager", fullgraph=True)` for the rung that the finding
 // blames, as the script spells it.
 std::string CompileCall(const Finding& finding);

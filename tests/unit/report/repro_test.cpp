@@ -82,6 +82,20 @@ TEST(Repro, TheTwoClassics) {
   ExpectGolden("repro_atan2_amin.py", EmitRepro(sample::Atan2Amin()));
 }
 
+TEST(Repro, SnippetOnlyWhereItSaysEverything) {
+  EXPECT_THAT(EmitSnippet(sample::DiagonalScatter()), HasSubstr("torch.compile(program"));
+  EXPECT_THAT(EmitSnippet(sample::CompileError()), HasSubstr("torch.compile(program"));
+  Finding random = sample::DiagonalScatter();
+  random.reduced.storages[0].values = {};
+  EXPECT_EQ(EmitSnippet(random), "");
+  Finding accumulate = sample::DiagonalScatter();
+  accumulate.reduced.call.backward = program::CallPlan::Backward::kAccumulate;
+  EXPECT_EQ(EmitSnippet(accumulate), "");
+  Finding cotangent = sample::DiagonalScatter();
+  cotangent.reduced.outputs[0].cotangent.values.values = {2};
+  EXPECT_EQ(EmitSnippet(cotangent), "");
+}
+
 TEST(Repro, RungsAreSpelledAsTorchDoes) {
   Finding f = sample::Atan2Amin();
   const auto call = [&](const char* rung) {
@@ -144,6 +158,19 @@ TEST(ReproRun, ClassicsAnswerAsTheVersionsDo) {
     EXPECT_EQ(diagonal.code, old ? 1 : 0) << version << diagonal.output;
     EXPECT_THAT(diagonal.output, HasSubstr(old ? "grad x0: WRONG" : "grad x0: right"));
     EXPECT_THAT(diagonal.output, HasSubstr("grad x1: right"));
+    // The snippet prints one line for eager and one for the compiled program.
+    std::istringstream lines(
+        folder
+            .Run(python, "import warnings\nwarnings.simplefilter(\"ignore\")\n" +
+                             EmitSnippet(sample::DiagonalScatter()))
+            .output);
+    std::vector<std::string> printed(1);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("(tensor")) printed.emplace_back();
+      printed.back() += line + "\n";
+    }
+    ASSERT_EQ(printed.size(), 3U);
+    EXPECT_EQ(printed[1] != printed[2], old) << printed[1] << printed[2];
     const Answer atan2 = folder.Run(python, EmitRepro(sample::Atan2Amin()));
     EXPECT_EQ(atan2.code, 1) << version << atan2.output;
     EXPECT_THAT(atan2.output, HasSubstr("out0: right"));
