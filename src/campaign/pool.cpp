@@ -348,7 +348,7 @@ CaseResult WorkerPool::Blame(Slot* slot, std::unique_ptr<Worker>* place, const J
                              const WorkItem& item, const Loss& loss) {
   CaseResult result;
   result.seed = item.seed;
-  result.program = item.program;
+  result.program = item.program ? item.program : loss.program;
   result.phase = loss.phase;
   result.worker = slot->index;
   Outcome& outcome = result.outcome;
@@ -380,7 +380,7 @@ CaseResult WorkerPool::Blame(Slot* slot, std::unique_ptr<Worker>* place, const J
       if (lost) place->reset();
       if (answer && answer->contains("programs") && (*answer)["programs"].is_array() &&
           (*answer)["programs"].size() == 1) {
-        if (auto program = program::FromJson((*answer)["programs"][0])) {
+        if (auto program = program::FromJson((*answer)["programs"][0].value("program", json()))) {
           result.program = std::move(*program);
         }
       }

@@ -235,6 +235,7 @@ BatchEnd Worker::Evaluate(const EvaluateRequest& request, const OnResult& on_res
     BatchEnd end{BatchEnd::Kind::kLost, Lose(read, allowed), {}};
     end.loss.item = position.item;
     end.loss.phase = position.phase;
+    end.loss.program = position.program;
     return end;
   };
   auto broken = [&](const std::string& why) {
@@ -279,6 +280,12 @@ BatchEnd Worker::Evaluate(const EvaluateRequest& request, const OnResult& on_res
     if (type == "begin") {
       position.item = item;
       position.phase = frame.value("phase", "");
+      position.program.reset();
+      if (frame.contains("program")) {
+        if (auto program = program::FromJson(frame["program"])) {
+          position.program = std::move(*program);
+        }
+      }
       continue;
     }
     if (answered[item]) return broken("two results for one item");

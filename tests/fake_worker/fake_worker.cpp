@@ -128,7 +128,8 @@ class FakeWorker {
       } else if (type == "generate") {
         json programs = json::array();
         for (const json& item : read.frame.at("items")) {
-          programs.push_back(program::ToJson(ProgramOf(item.at("seed").get<uint64_t>())));
+          programs.push_back(
+              {{"program", program::ToJson(ProgramOf(item.at("seed").get<uint64_t>()))}});
         }
         Send({{"type", "answer"}, {"programs", programs}});
       } else if (type == "parse") {

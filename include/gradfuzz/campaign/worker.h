@@ -42,6 +42,7 @@ struct Loss {
   Verdict verdict = Verdict::kCrash;  // or kTimeout
   size_t item = 0;                    // the item that it worked on, as far as it said
   std::string phase;                  // what it was doing, from its last `begin`; may be empty
+  std::optional<program::Program> program;  // when the last `begin` carried it
   std::string how;                    // "was killed by SIGSEGV", "did not answer within 120 s"
   bool by_outsider = false;           // SIGKILL that was not ours
   std::string output;                 // the last lines that it wrote to stderr

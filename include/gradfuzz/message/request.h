@@ -3,10 +3,12 @@
 //
 // One request is one JSON frame (support/frame.h). The worker answers an `evaluate` with, for each
 // item in order, {"type": "begin", "item": i, "phase": p} each time it starts a phase ("generate",
-// "eager", "inductor", ...: who dies names its phase), then one {"type": "result", "item": i,
-// "seed": s, "program": {...}, "outcome": {...}}, and at the end {"type": "done"}. Any other
-// request gets exactly one answer: {"type": "answer", ...} or {"type": "error", "kind": "usage" |
-// "environment" | "internal", "message": "..."}.
+// "eager", "inductor", ...: who dies names its phase; with "program" when it is known), then one
+// {"type": "result", "item": i, "seed": s, "program": {...}, "outcome": {...}}, and at the end
+// {"type": "done"}. A result or done frame with "recycle": true says that this worker is spoilt (a
+// device assert, say) and must be replaced. Any other request gets exactly one answer: {"type":
+// "answer", ...} or {"type": "error", "kind": "usage" | "environment" | "internal", "message":
+// "..."}.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +37,7 @@ struct GenerateOptions {
 struct RunOptions {
   std::string device = "cpu";
   std::vector<std::string> rungs = {"eager", "aot_eager", "inductor"};  // ladder order
-  int draws = 8;  // value sets per compiled program: some bugs show in one of ten
+  int draws = 8;              // value sets per compiled program: some bugs show in one of ten
   bool fast = false;          // quick compiler flags: for screening, never for a confirmation
   bool fresh_caches = false;  // compile without any cache: for confirmations
   bool self_checks = true;
@@ -72,6 +74,10 @@ Result<EvaluateRequest> EvaluateRequestFromJson(const nlohmann::json& json);
 //                            "cpu_capability": "AVX512", "cxx": "...", "rungs": [...],
 //                            "knobs": {"inductor.cpp.simdlen": true, ...}, ...}
 //   {"type": "parse", "path": p, "text": t} -> {"program": {...}, "header": {"title": ..., ...}}
+//   {"type": "emit", "program": {...}} -> {"text": Python module}
+//   {"type": "shapes", "program": {...}} -> {"values": [{"dtype", "sizes", "strides", "offset",
+//                            "requires_grad"}, ...]}, by ValueId
+//   {"type": "ops"} -> {"ops": [{"name", "family", ...}, ...]}
 //   {"type": "generate", "items": [...], "generate": {...}} -> {"programs": [...]}
 
 }  // namespace gradfuzz
