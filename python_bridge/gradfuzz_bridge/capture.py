@@ -12,6 +12,7 @@ ladder, the oracle and the reducer take them as they are.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import time
 import types
@@ -23,11 +24,11 @@ import torch.utils._pytree as pytree
 
 from . import graph
 from .script import Script, ScriptError
-from .tensors import Inexpressible, describe, dtype_name, group, is_plain, owned, snapshot
+from .tensors import Inexpressible, describe, dtype_name, is_plain, owned, snapshot
 
-# Calls of one compiled function, and of all, that are looked into: scripts loop.
-_CALLS_PER_FUNCTION = 4
-_CALLS = 12
+# Calls that are looked into, at most; of one function only those that differ in dtypes, layouts or
+# plain arguments from the ones before.
+_CALLS = 16
 # Above this many elements of parameters and arguments a call is not copied for a look.
 _COPY_LIMIT = 1 << 25
 EXTERN = "_gradfuzz_script"
@@ -125,6 +126,7 @@ class Call:
         self.opaque = False
         self.why_opaque = ""
         self.names: list[str] = []
+        self.hazards: list[str] = []
         self.redrawn = False
         self.random = False
         self.error = ""
@@ -147,6 +149,7 @@ class Call:
             "opaque": self.opaque,
             "why_opaque": self.why_opaque,
             "names": self.names,
+            "hazards": self.hazards,
             "redrawn": self.redrawn,
             "random": self.random,
             "error": self.error,
@@ -201,13 +204,16 @@ class Recorder:
 
     def hook(self, function: Callable, options: dict[str, Any]) -> Callable:
         self.functions += 1
-        calls = 0
+        kinds: set[tuple] = set()
 
         def recording(*args: Any, **kwargs: Any) -> Any:
-            nonlocal calls
-            calls += 1
-            if calls > _CALLS_PER_FUNCTION or len(self.calls) >= _CALLS:
+            kind = tuple(
+                describe(v) if isinstance(v, torch.Tensor) else _shown(v)
+                for v in pytree.tree_leaves((args, kwargs))
+            )
+            if kind in kinds or len(self.calls) >= _CALLS:
                 return function(*args, **kwargs)
+            kinds.add(kind)
             return self._record(function, options, args, kwargs)
 
         return _like(function, recording)
@@ -217,14 +223,16 @@ class Recorder:
         self.calls.append(call)
         call.ambient = _ambient()
         start = time.monotonic()
-        tensors, _, flat = tensors_in((args, kwargs))
+        flat = pytree.tree_leaves((args, kwargs))
         call.arguments = [describe(v) if isinstance(v, torch.Tensor) else _shown(v) for v in flat]
         try:
             self._look(call, function, args, kwargs)
         except Inexpressible as error:
             call.why_opaque = str(error)
         except Exception as error:
-            call.why_opaque = f"the look into the call failed: {type(error).__name__}: {error}"[:300]
+            call.why_opaque = f"the look into the call failed: {type(error).__name__}: {error}"[
+                :300
+            ]
         self.seconds += time.monotonic() - start
         try:
             result = function(*args, **kwargs)
@@ -232,7 +240,9 @@ class Recorder:
             call.error = f"{type(error).__name__}: {error}"[:2000]
             raise
         outputs = pytree.tree_leaves(result)
-        call.output_facts = [describe(v) if isinstance(v, torch.Tensor) else _shown(v) for v in outputs]
+        call.output_facts = [
+            describe(v) if isinstance(v, torch.Tensor) else _shown(v) for v in outputs
+        ]
         if self.look:
             self._watch(call, [o for o in outputs if isinstance(o, torch.Tensor)])
         return result
@@ -258,15 +268,21 @@ class Recorder:
             if key in call.ambient:
                 raise Inexpressible(text)
         if call.ambient.get("autocast", "bfloat16") != "bfloat16":
-            raise Inexpressible(f"autocast to {call.ambient['autocast']} is in force around the call")
+            raise Inexpressible(
+                f"autocast to {call.ambient['autocast']} is in force around the call"
+            )
         tensors, tree, flat = tensors_in((args, kwargs))
         modules = modules_of(function, flat)
-        elements = sum(t.numel() for t in tensors) + sum(p.numel() for m in modules for p in m.parameters())
+        elements = sum(t.numel() for t in tensors) + sum(
+            p.numel() for m in modules for p in m.parameters()
+        )
         if elements > _COPY_LIMIT:
             raise Inexpressible(f"the call works on {elements} elements")
         for tensor in tensors:
             if not is_plain(tensor):
-                raise Inexpressible(f"an argument is a {type(tensor).__name__} that is no plain strided tensor")
+                raise Inexpressible(
+                    f"an argument is a {type(tensor).__name__} that is no plain strided tensor"
+                )
         state = _State(modules)
         names = _argument_names(function, args, kwargs)
         try:
@@ -307,13 +323,19 @@ class Recorder:
             result = None
         call.random = not torch.equal(random, torch.get_rng_state())
         state.restore()
-        paths = [p for p, value in pytree.tree_flatten_with_path(result)[0] if isinstance(value, torch.Tensor)]
+        paths = [
+            p
+            for p, value in pytree.tree_flatten_with_path(result)[0]
+            if isinstance(value, torch.Tensor)
+        ]
         outputs = [v for v in pytree.tree_leaves(result) if isinstance(v, torch.Tensor)]
         for output in outputs:
             if is_plain(output):
                 dtype_name(output.dtype)
             else:
-                raise Inexpressible(f"the call returns a {type(output).__name__} that is no plain strided tensor")
+                raise Inexpressible(
+                    f"the call returns a {type(output).__name__} that is no plain strided tensor"
+                )
         if not outputs:
             raise Inexpressible(call.error or "the call returns no tensor")
         if call.random:
@@ -336,7 +358,10 @@ class Recorder:
             "storages": storages,
             "leaves": leaves,
             "statements": [statement],
-            "outputs": [{"value": count + i, **graph.default_cotangent(101 + i)} for i in range(len(outputs))],
+            "outputs": [
+                {"value": count + i, **graph.default_cotangent(101 + i)}
+                for i in range(len(outputs))
+            ],
         }
 
     def _straighten(
@@ -364,29 +389,35 @@ class Recorder:
             inputs = [twin.get(id(taken.inputs[p]), taken.inputs[p]) for p in positions]
             before = snapshot(inputs)
             storages, leaves, redrawn = graph.leaves_of(before)
-            outputs = [v for v in pytree.tree_leaves(function(*args, **kwargs)) if isinstance(v, torch.Tensor)]
+            outputs = [
+                v
+                for v in pytree.tree_leaves(function(*args, **kwargs))
+                if isinstance(v, torch.Tensor)
+            ]
             if len(outputs) != len(results):
                 raise Inexpressible("Dynamo's call returns another number of tensors than eager")
-            fault = graph.agrees(program, before, outputs, inputs)
+            fault = graph.agrees(program, before, outputs, inputs, call.hazards)
             if fault:
                 raise Inexpressible(fault)
         except Inexpressible as error:
             call.why_opaque = str(error)
             return
-        named = {id(a): names.get(id(t), "") for t, a in zip(tensors, again)}
         lifted = _lifted_names(taken, positions)
-        call.names = [named.get(id(t), "") or lifted[i] for i, t in enumerate(inputs)]
+        names = {**names, **{id(a): names.get(id(t), "") for t, a in zip(tensors, again)}}
+        call.names = [names.get(id(t), "") or lifted[i] for i, t in enumerate(inputs)]
         call.program = {**program, "storages": storages, "leaves": leaves}
         call.opaque = False
         call.redrawn = redrawn
 
 
 def _lifted_names(taken: graph.Trace, positions: list[int]) -> list[str]:
-    """"self.l.weight" of the inputs that Dynamo lifted, from their placeholders."""
+    """ "self.l.weight" of the inputs that Dynamo lifted, from their placeholders."""
     names = []
     for node in taken.module.graph.nodes:
         if node.op == "placeholder":
-            names.append(str(node.target).removeprefix("L_").strip("_"))
+            names.append(
+                str(node.target).removeprefix("L_").strip("_").replace("self_", "self.", 1)
+            )
     return [names[p] if p < len(names) else f"input {p}" for p in positions]
 
 
@@ -398,7 +429,7 @@ def _name(function: Callable) -> str:
 
 def _shown(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= 60 else f"a {type(value).__name__}"
+    return text if len(text) <= 60 and " at 0x" not in text else f"a {type(value).__name__}"
 
 
 def _like(function: Callable, wrapper: Callable) -> Callable:
@@ -430,22 +461,28 @@ def _argument_names(function: Callable, args: tuple, kwargs: dict) -> dict[int, 
     except (TypeError, ValueError):
         return names
     for name, value in bound.items():
-        if isinstance(value, torch.Tensor):
-            names.setdefault(id(value), name)
-            continue
-        for i, item in enumerate(pytree.tree_leaves(value)):
+        for path, item in pytree.tree_flatten_with_path(value)[0]:
             if isinstance(item, torch.Tensor):
-                names.setdefault(id(item), f"{name}[{i}]")
+                names.setdefault(id(item), name + pytree.keystr(path))
+    for module in modules_of(function, pytree.tree_leaves((args, kwargs))):
+        for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+            names.setdefault(id(tensor), name)
     return names
 
 
-def _rebuilt(tree: Any, flat: list[Any], tensors: list[torch.Tensor], copies: list[torch.Tensor]) -> tuple[tuple, dict]:
+def _rebuilt(
+    tree: Any, flat: list[Any], tensors: list[torch.Tensor], copies: list[torch.Tensor]
+) -> tuple[tuple, dict]:
     """The call's arguments with every tensor replaced by its copy."""
     twin = {id(t): c for t, c in zip(tensors, copies)}
-    return pytree.tree_unflatten([twin.get(id(v), v) if isinstance(v, torch.Tensor) else v for v in flat], tree)
+    return pytree.tree_unflatten(
+        [twin.get(id(v), v) if isinstance(v, torch.Tensor) else v for v in flat], tree
+    )
 
 
-def _extern(function: Callable, tree: Any, flat: list[Any], tensors: list[torch.Tensor], paths: list) -> Callable:
+def _extern(
+    function: Callable, tree: Any, flat: list[Any], tensors: list[torch.Tensor], paths: list
+) -> Callable:
     """`def call(x0, x1)` that calls the function with the recorded arguments around those tensors.
 
     Written out as source, so that Dynamo sees a plain call and no tree of ours.
@@ -462,7 +499,9 @@ def _extern(function: Callable, tree: Any, flat: list[Any], tensors: list[torch.
             return "[" + ", ".join(spelled(v) for v in value) + "]"
         if type(value) is dict and all(isinstance(k, str) for k in value):
             return "{" + ", ".join(f"{k!r}: {spelled(v)}" for k, v in value.items()) + "}"
-        if pytree.tree_leaves(value) != [value] and any(isinstance(v, torch.Tensor) for v in pytree.tree_leaves(value)):
+        if pytree.tree_leaves(value) != [value] and any(
+            isinstance(v, torch.Tensor) for v in pytree.tree_leaves(value)
+        ):
             raise Inexpressible(f"an argument is a {type(value).__name__} that holds tensors")
         constants[f"c{len(constants)}"] = value
         return f"c{len(constants) - 1}"
@@ -483,10 +522,8 @@ def _load_externs(path: str, device: str) -> None:
     with open(path, encoding="utf-8") as file:
         script = Script(file.read(), path)
     recorder = Recorder(path, device, look=False)
-    try:
+    with contextlib.suppress(ScriptError):  # the calls before the error are there
         script.run(recorder.hook, device, None)
-    except ScriptError:
-        pass  # the calls before the error are there
     for index, function in recorder.externs.items():
         _externs[path, index] = function
 

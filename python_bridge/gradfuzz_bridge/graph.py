@@ -7,14 +7,13 @@ with Python gone. Whatever a program cannot say raises Inexpressible.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 import torch.fx
 
-from . import parse, rungs
+from . import hazards, parse, rungs
 from .script import REAL_COMPILE
 from .tensors import Inexpressible, dtype_name, group, is_plain, snapshot
 
@@ -60,9 +59,30 @@ _OPERATORS = {
 }
 # With a number on the left and a tensor on the right, what the tensor's own method would do.
 _REFLECTED = {"sub": "rsub", "div": "div", "pow": "pow"}
-_NAMESPACES = ("", "nn.functional", "linalg", "fft", "special", "_C._nn", "_C._special", "_C._linalg", "_C._fft")
+_NAMESPACES = (
+    "",
+    "nn.functional",
+    "linalg",
+    "fft",
+    "special",
+    "_C._nn",
+    "_C._special",
+    "_C._linalg",
+    "_C._fft",
+)
 _FACTORIES = {"zeros", "ones", "empty", "full"}
-_VARIADIC = {"permute", "view", "expand", "repeat", "reshape", "flip", "tile", "new_zeros", "new_ones", "new_empty"}
+_VARIADIC = {
+    "permute",
+    "view",
+    "expand",
+    "repeat",
+    "reshape",
+    "flip",
+    "tile",
+    "new_zeros",
+    "new_ones",
+    "new_empty",
+}
 
 
 def _function_paths() -> dict[int, str]:
@@ -121,7 +141,9 @@ def _with_list(name: str, args: list) -> list:
 class Trace:
     """What one call went through: the graph, the tensors that entered and left it, the call's value."""
 
-    def __init__(self, module: torch.fx.GraphModule, inputs: Sequence, outputs: Sequence, result: Any) -> None:
+    def __init__(
+        self, module: torch.fx.GraphModule, inputs: Sequence, outputs: Sequence, result: Any
+    ) -> None:
         self.module = module
         self.inputs = list(inputs)
         self.outputs = list(outputs)
@@ -140,6 +162,9 @@ def trace(function: Callable, args: tuple, kwargs: dict) -> Trace:
 
         return run
 
+    def frame(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)  # Dynamo wants a frame of Python, even around torch.sin
+
     patches = {"assume_static_by_default": True, "specialize_int": True}
     for name in ("specialize_float",):
         if rungs.knob_exists(f"dynamo.{name}"):
@@ -147,7 +172,9 @@ def trace(function: Callable, args: tuple, kwargs: dict) -> Trace:
     torch._dynamo.reset()
     try:
         with torch._dynamo.config.patch(patches):
-            result = REAL_COMPILE(function, backend=backend, fullgraph=True, dynamic=False)(*args, **kwargs)
+            result = REAL_COMPILE(frame, backend=backend, fullgraph=True, dynamic=False)(
+                *args, **kwargs
+            )
     except Exception as error:
         raise Inexpressible(_first_line(error)) from error
     finally:
@@ -171,7 +198,9 @@ class _Writer:
         self.values: dict[torch.fx.Node, Any] = {}  # argument in JSON form
         self.results: dict[torch.fx.Node, list[int]] = {}  # of nodes that yield several tensors
         self.device = device
-        self._open: list[tuple[str, int, Any]] = []  # kind, first statement, the node that opened it
+        self._open: list[
+            tuple[str, int, Any]
+        ] = []  # kind, first statement, the node that opened it
         self._leaves = sum(node.op == "placeholder" for node in graph.nodes)
         self._next = self._leaves
         for node in graph.nodes:
@@ -184,7 +213,9 @@ class _Writer:
         self.values[node] = {"v": len(self.values)}
 
     def _output(self, node: torch.fx.Node) -> None:
-        self.outputs = list(node.args[0]) if isinstance(node.args[0], (tuple, list)) else [node.args[0]]
+        self.outputs = (
+            list(node.args[0]) if isinstance(node.args[0], (tuple, list)) else [node.args[0]]
+        )
 
     def _get_attr(self, node: torch.fx.Node) -> None:
         raise Inexpressible(f"the graph holds '{node.target}', which is no argument")
@@ -209,7 +240,12 @@ class _Writer:
             self._operator(node, name, args, kwargs)
             return
         path = path_of(target)
-        if path in _FACTORIES and len(args) > 1 and path != "full" and all(isinstance(a, int) for a in args):
+        if (
+            path in _FACTORIES
+            and len(args) > 1
+            and path != "full"
+            and all(isinstance(a, int) for a in args)
+        ):
             args = [args]
         self._emit(node, path, _with_list(path, args), kwargs)
 
@@ -237,7 +273,9 @@ class _Writer:
                 return
             self.values[node] = {"v": self._append("mul", [inverse, self.arg(args[0])], [], 1)}
             return
-        elif not left_is_tensor and op not in ("pow",) and op in ("lt", "le", "gt", "ge", "eq", "ne"):
+        elif (
+            not left_is_tensor and op not in ("pow",) and op in ("lt", "le", "gt", "ge", "eq", "ne")
+        ):
             mirror = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
             op, args = mirror[op], args[::-1]
         self._emit(node, op, args, kwargs)
@@ -287,9 +325,21 @@ class _Writer:
         return first
 
     def _emit(self, node: torch.fx.Node, op: str, args: list, kwargs: dict) -> None:
-        in_json = [self.arg(a, index=op in ("Tensor.__getitem__", "Tensor.__setitem__") and i == 1) for i, a in enumerate(args)]
-        pairs = [[k, self.arg(v)] for k, v in kwargs.items() if k != "device" or self.device != "cpu"]
-        pairs = [p for p in pairs if not (p[0] in ("layout", "pin_memory", "requires_grad") and p[1] in (None, False, {"k": "strided"}))]
+        in_json = [
+            self.arg(a, index=op in ("Tensor.__getitem__", "Tensor.__setitem__") and i == 1)
+            for i, a in enumerate(args)
+        ]
+        pairs = [
+            [k, self.arg(v)] for k, v in kwargs.items() if k != "device" or self.device != "cpu"
+        ]
+        pairs = [
+            p
+            for p in pairs
+            if not (
+                p[0] in ("layout", "pin_memory", "requires_grad")
+                and p[1] in (None, False, {"k": "strided"})
+            )
+        ]
         if op == "Tensor.__setitem__":
             self._append(op, in_json, pairs, 0)
             return
@@ -366,14 +416,21 @@ def recipe(values: torch.Tensor) -> tuple[dict, bool]:
         return {"kind": "uniform", "low": low, "high": high, "seed": 1}, True
     if low >= 0 or high <= 0:
         return {"kind": "uniform", "low": low, "high": high, "seed": 1}, True
-    return {"kind": "normal", "scale": float(finite.std()), "shift": float(finite.mean()), "seed": 1}, True
+    return {
+        "kind": "normal",
+        "scale": float(finite.std()),
+        "shift": float(finite.mean()),
+        "seed": 1,
+    }, True
 
 
 def leaves_of(tensors: Sequence[torch.Tensor]) -> tuple[list[dict], list[dict], bool]:
     """(storages, leaves, whether values were drawn anew) of a program that starts from `tensors`."""
     for tensor in tensors:
         if not is_plain(tensor):
-            raise Inexpressible(f"an argument is a {type(tensor).__name__} that is no plain strided tensor")
+            raise Inexpressible(
+                f"an argument is a {type(tensor).__name__} that is no plain strided tensor"
+            )
         dtype_name(tensor.dtype)
         if any(stride < 0 for stride in tensor.stride()):
             raise Inexpressible("an argument with a negative stride")
@@ -383,7 +440,9 @@ def leaves_of(tensors: Sequence[torch.Tensor]) -> tuple[list[dict], list[dict], 
     for index, found in enumerate(group(tensors)):
         values, new = recipe(found.base)
         redrawn = redrawn or new
-        storages.append({"dtype": dtype_name(found.dtype), "numel": found.end - found.first, "values": values})
+        storages.append(
+            {"dtype": dtype_name(found.dtype), "numel": found.end - found.first, "values": values}
+        )
         for i in found.members:
             tensor = tensors[i]
             leaves[i] = {
@@ -398,10 +457,15 @@ def leaves_of(tensors: Sequence[torch.Tensor]) -> tuple[list[dict], list[dict], 
 
 def default_cotangent(seed: int) -> dict:
     """A dense cotangent, for outputs that the script sends no gradient to."""
-    return {"cotangent": {"kind": "normal", "scale": 1.0, "shift": 0.0, "seed": seed}, "layout": "contiguous"}
+    return {
+        "cotangent": {"kind": "normal", "scale": 1.0, "shift": 0.0, "seed": seed},
+        "layout": "contiguous",
+    }
 
 
-def write(taken: Trace, results: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], device: str) -> tuple[dict, list[int]]:
+def write(
+    taken: Trace, results: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], device: str
+) -> tuple[dict, list[int]]:
     """The program of a trace.
 
     Args:
@@ -433,12 +497,17 @@ def write(taken: Trace, results: Sequence[torch.Tensor], inputs: Sequence[torch.
         raise Inexpressible("the call returns no tensor")
     # The call's arguments first, then what Dynamo lifted (parameters, buffers, globals).
     order = {id(t): i for i, t in enumerate(inputs)}
-    positions = sorted(range(len(taken.inputs)), key=lambda i: (order.get(id(taken.inputs[i]), len(order)), i))
+    positions = sorted(
+        range(len(taken.inputs)), key=lambda i: (order.get(id(taken.inputs[i]), len(order)), i)
+    )
     renumber = {old: new for new, old in enumerate(positions)}
     program = {
         "format": 1,
         "statements": [_renumbered(s, renumber) for s in writer.statements],
-        "outputs": [{"value": renumber.get(n, n), **default_cotangent(101 + i)} for i, n in enumerate(numbers)],
+        "outputs": [
+            {"value": renumber.get(n, n), **default_cotangent(101 + i)}
+            for i, n in enumerate(numbers)
+        ],
     }
     if writer.regions:
         program["regions"] = writer.regions
@@ -460,7 +529,7 @@ def _python_arg(value: Any, values: Sequence[torch.Tensor]) -> Any:
         return [_python_arg(v, values) for v in value]
     if not isinstance(value, dict):
         return value
-    (key, inner), = value.items()
+    ((key, inner),) = value.items()
     if key == "v":
         return values[inner]
     if key == "t" or key == "k":
@@ -483,8 +552,14 @@ _CONTEXTS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def run(program: dict, leaves: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Runs a program's statements in eager Python on `leaves`; its outputs. For checking a capture."""
+def run(
+    program: dict, leaves: Sequence[torch.Tensor], found: list[str] | None = None
+) -> list[torch.Tensor]:
+    """Runs a program's statements in eager Python on `leaves`; its outputs. For checking a capture.
+
+    Args:
+      found: takes the hazards of its calls (hazards.py), each once.
+    """
     values = list(leaves)
     regions = program.get("regions", [])
     device = leaves[0].device.type if leaves else "cpu"
@@ -500,6 +575,10 @@ def run(program: dict, leaves: Sequence[torch.Tensor]) -> list[torch.Tensor]:
                     open_regions.append((region["last"], context))
             args = [_python_arg(a, values) for a in statement["args"]]
             kwargs = {k: _python_arg(v, values) for k, v in statement.get("kwargs", [])}
+            if found is not None:
+                hazard = hazards.of_call(statement["op"], args, kwargs)
+                if hazard and hazard not in found:
+                    found.append(hazard)
             results = rungs.call_operator(statement["op"], args, kwargs)
             if len(results) != statement.get("results", 1):
                 raise Inexpressible(f"{statement['op']} yields {len(results)} tensors")
@@ -518,11 +597,16 @@ def same_tensor(a: torch.Tensor | None, b: torch.Tensor | None) -> bool:
         return False
     a, b = a.detach(), b.detach()
     if a.is_floating_point() or a.is_complex():
-        return bool(torch.equal(torch.isnan(a), torch.isnan(b)) and torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)))
+        return bool(
+            torch.equal(torch.isnan(a), torch.isnan(b))
+            and torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
+        )
     return bool(torch.equal(a, b))
 
 
-def gradients(outputs: Sequence[torch.Tensor], leaves: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
+def gradients(
+    outputs: Sequence[torch.Tensor], leaves: Sequence[torch.Tensor]
+) -> list[torch.Tensor | None]:
     """Of all leaves that ask for one, under the default cotangents."""
     heads, cotangents = [], []
     for i, output in enumerate(outputs):
@@ -534,22 +618,33 @@ def gradients(outputs: Sequence[torch.Tensor], leaves: Sequence[torch.Tensor]) -
     wanted = [leaf for leaf in leaves if leaf.requires_grad]
     if not heads or not wanted:
         return [None] * len(wanted)
-    return list(torch.autograd.grad(heads, wanted, cotangents, allow_unused=True, retain_graph=True))
+    return list(
+        torch.autograd.grad(heads, wanted, cotangents, allow_unused=True, retain_graph=True)
+    )
 
 
-def agrees(program: dict, before: Sequence[torch.Tensor], results: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> str:
+def agrees(
+    program: dict,
+    before: Sequence[torch.Tensor],
+    results: Sequence[torch.Tensor],
+    inputs: Sequence[torch.Tensor],
+    found: list[str],
+) -> str:
     """Whether a program does in eager what the function did: empty, or what differs.
 
     Args:
       before: the leaves as they were before the call (copied here).
       results: what the function returned in eager.
       inputs: the function's leaves after that call, in the order of the program's.
+      found: takes the hazards of the program.
     """
     leaves = snapshot(before)
     try:
-        outputs = run(program, leaves)
+        outputs = run(program, leaves, found)
     except Exception as error:
         return f"the program form raises {_first_line(error)}"
+    if hazards.UNINITIALISED in found:
+        return ""  # its values differ from themselves
     for i, (mine, theirs) in enumerate(zip(outputs, results)):
         if not same_tensor(mine, theirs):
             return f"output {i} of the program form differs"

@@ -23,6 +23,7 @@ from .tensors import owned
 
 _CALLS = 64
 _SAMPLE = 64
+_REAL_GRAD = torch.autograd.grad
 
 
 class _Seen:
@@ -32,7 +33,9 @@ class _Seen:
         self.calls: list[dict[str, Any]] = []
         self.gradients: list[Any] = []  # results of torch.autograd.grad, in order
         self.leaves: list[torch.Tensor] = []  # whose .grad is read at the end
-        self.random: list[tuple[torch.Tensor, torch.Tensor]] = []  # state before and after each call
+        self.random: list[
+            tuple[torch.Tensor, torch.Tensor]
+        ] = []  # state before and after each call
         self.error: dict[str, Any] | None = None
         self.check: Any = None
         self.form = ""
@@ -60,9 +63,20 @@ def _watched(function: Callable, compiled: Callable, seen: _Seen, eager: _Seen |
         for module in capture.modules_of(function, flat):
             tensors += list(module.parameters())
         for tensor in tensors:
-            if tensor.requires_grad and tensor.is_leaf and not any(tensor is t for t in seen.leaves):
+            if (
+                tensor.requires_grad
+                and tensor.is_leaf
+                and not any(tensor is t for t in seen.leaves)
+            ):
                 seen.leaves.append(tensor)
-        result = compiled(*args, **kwargs)
+        watching, torch.autograd.grad = (
+            torch.autograd.grad,
+            _REAL_GRAD,
+        )  # Dynamo must see the real one
+        try:
+            result = compiled(*args, **kwargs)
+        finally:
+            torch.autograd.grad = watching
         facts["outputs"] = [_kept(v) for v in pytree.tree_leaves(result)]
         facts["inputs"] = [owned(v) for v in flat if isinstance(v, torch.Tensor)]
         seen.random.append((before, torch.get_rng_state()))
@@ -76,16 +90,19 @@ def _watched(function: Callable, compiled: Callable, seen: _Seen, eager: _Seen |
 def _kept(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return owned(value), value.requires_grad
-    return value if isinstance(value, (bool, int, float, complex, str, type(None))) else type(value).__name__
+    return (
+        value
+        if isinstance(value, (bool, int, float, complex, str, type(None)))
+        else type(value).__name__
+    )
 
 
 @contextlib.contextmanager
 def _watched_grad(seen: _Seen, path: str) -> Iterator[None]:
     """Keeps what the script's own calls of torch.autograd.grad return: AOTAutograd calls it too."""
-    real = torch.autograd.grad
 
     def grad(*args: Any, **kwargs: Any) -> Any:
-        results = real(*args, **kwargs)
+        results = _REAL_GRAD(*args, **kwargs)
         if sys._getframe(1).f_code.co_filename == path and len(seen.gradients) < _CALLS:
             seen.gradients += [owned(g) for g in results]
         return results
@@ -94,7 +111,7 @@ def _watched_grad(seen: _Seen, path: str) -> Iterator[None]:
     try:
         yield
     finally:
-        torch.autograd.grad = real
+        torch.autograd.grad = _REAL_GRAD
 
 
 def _rung_options(options: dict[str, Any], rung: str, backend: str) -> dict[str, Any]:
@@ -115,7 +132,9 @@ def _run(script: Script, device: str, rung: str, knobs: list, eager: _Seen | Non
     def hook(function: Callable, options: dict[str, Any]) -> Callable:
         if rung == "eager":
             return _watched(function, function, seen, eager)
-        return _watched(function, REAL_COMPILE(function, **_rung_options(options, rung, backend)), seen, eager)
+        return _watched(
+            function, REAL_COMPILE(function, **_rung_options(options, rung, backend)), seen, eager
+        )
 
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
@@ -140,7 +159,9 @@ def _run(script: Script, device: str, rung: str, knobs: list, eager: _Seen | Non
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:
     tensor = tensor.detach().reshape(-1).cpu()
-    return torch.view_as_real(tensor).reshape(-1).double() if tensor.is_complex() else tensor.double()
+    return (
+        torch.view_as_real(tensor).reshape(-1).double() if tensor.is_complex() else tensor.double()
+    )
 
 
 def _number(value: float) -> Any:
@@ -156,14 +177,28 @@ def compare(what: str, eager: Any, got: Any) -> dict[str, Any] | None:
             return None
         if isinstance(eager, float) and isinstance(got, float):
             close = abs(eager - got) <= 1e-5 + 1.3e-6 * abs(eager)
-            return {**facts, "kind": "number", "eager": repr(eager), "got": repr(got), "assert_close": close}
+            return {
+                **facts,
+                "kind": "number",
+                "eager": repr(eager),
+                "got": repr(got),
+                "assert_close": close,
+            }
         text = [("a tensor" if isinstance(v, torch.Tensor) else repr(v))[:80] for v in (eager, got)]
         return {**facts, "kind": "value", "eager": text[0], "got": text[1], "assert_close": False}
     if eager.dtype != got.dtype or eager.shape != got.shape:
         text = [f"{str(t.dtype).removeprefix('torch.')} {tuple(t.shape)}" for t in (eager, got)]
-        return {**facts, "kind": "metadata", "eager": text[0], "got": text[1], "assert_close": False}
+        return {
+            **facts,
+            "kind": "metadata",
+            "eager": text[0],
+            "got": text[1],
+            "assert_close": False,
+        }
     a, b = _flat(eager), _flat(got)
-    if torch.equal(torch.isnan(a), torch.isnan(b)) and torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)):
+    if torch.equal(torch.isnan(a), torch.isnan(b)) and torch.equal(
+        torch.nan_to_num(a), torch.nan_to_num(b)
+    ):
         return None
     try:
         torch.testing.assert_close(got, eager, equal_nan=True)
@@ -202,7 +237,15 @@ def _differences(eager: _Seen, got: _Seen) -> list[dict[str, Any]]:
             if isinstance(a, tuple) and isinstance(b, tuple):
                 found.append(compare(what, a[0], b[0]))
                 if a[1] != b[1]:
-                    found.append({"what": what, "kind": "requires_grad", "eager": str(a[1]), "got": str(b[1]), "assert_close": False})
+                    found.append(
+                        {
+                            "what": what,
+                            "kind": "requires_grad",
+                            "eager": str(a[1]),
+                            "got": str(b[1]),
+                            "assert_close": False,
+                        }
+                    )
             else:
                 found.append(compare(what, a, b))
         if theirs["outputs"]:

@@ -54,7 +54,12 @@ class ScriptError(Exception):
         super().__init__(f"{self.type}: {text}")
 
     def facts(self) -> dict[str, Any]:
-        return {"type": self.type, "message": self.message, "line": self.line, "source": self.source}
+        return {
+            "type": self.type,
+            "message": self.message,
+            "line": self.line,
+            "source": self.source,
+        }
 
 
 class _CudaToCpu(ast.NodeTransformer):
@@ -169,7 +174,9 @@ class Script:
                 self.log = log.text()
         return result
 
-    def _drive(self, scope: dict[str, Any], counter: list[int], device: str, backend: str | None) -> Any:
+    def _drive(
+        self, scope: dict[str, Any], counter: list[int], device: str, backend: str | None
+    ) -> Any:
         if counter[0]:
             return None
         if callable(scope.get("check")):
@@ -211,7 +218,10 @@ def _surroundings(path: str, log: _Log) -> Iterator[None]:
     before = os.getcwd()
     argv, sys.argv = sys.argv, [path]
     threads = torch.get_num_threads()
-    default_dtype, deterministic = torch.get_default_dtype(), torch.are_deterministic_algorithms_enabled()
+    default_dtype, deterministic = (
+        torch.get_default_dtype(),
+        torch.are_deterministic_algorithms_enabled(),
+    )
     with tempfile.TemporaryDirectory(prefix="script-", ignore_cleanup_errors=True) as folder:
         os.chdir(folder)
         random.seed(0)
@@ -219,7 +229,11 @@ def _surroundings(path: str, log: _Log) -> Iterator[None]:
         if "numpy" in sys.modules:
             sys.modules["numpy"].random.seed(0)
         try:
-            with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log), torch.enable_grad():
+            with (
+                contextlib.redirect_stdout(log),
+                contextlib.redirect_stderr(log),
+                torch.enable_grad(),
+            ):
                 yield
         finally:
             os.chdir(before)
@@ -227,8 +241,6 @@ def _surroundings(path: str, log: _Log) -> Iterator[None]:
             torch.set_num_threads(threads)
             torch.set_default_dtype(default_dtype)
             torch.use_deterministic_algorithms(deterministic)
-
-
 
 
 @contextlib.contextmanager

@@ -32,7 +32,7 @@ class Inexpressible(ValueError):
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """"float32"; Inexpressible for the types that programs do not have."""
+    """ "float32"; Inexpressible for the types that programs do not have."""
     if dtype not in _DTYPES:
         raise Inexpressible(f"{dtype} is no element type of a gradfuzz program")
     return _DTYPES[dtype]
@@ -113,12 +113,14 @@ def owned(value: Any) -> Any:
         return value
     if not is_plain(value) or value.is_conj() or value.is_neg():
         return value.detach().clone()
-    copy = snapshot([value.detach()])[0]
-    return copy
+    try:
+        return snapshot([value.detach()])[0]
+    except RuntimeError:
+        return value.detach().clone()  # a view beyond its storage, from a wrong kernel
 
 
 def describe(tensor: torch.Tensor) -> str:
-    """"float32 (2, 3), requires grad", with strides where they are not the contiguous ones."""
+    """ "float32 (2, 3), requires grad", with strides where they are not the contiguous ones."""
     text = f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
     if tensor.layout == torch.strided and not tensor.is_contiguous():
         text += f", strides {tuple(tensor.stride())}"
