@@ -106,10 +106,29 @@ Result<json> AnswerParse(const json& request) {
   const std::string path = request.value("path", "<program>");
   auto parsed = Parse(request.at("text").get<std::string>(), path);
   if (!parsed) return parsed.error();
+  // Python does not tell a function from a method of the same name; the catalogue does.
+  for (json& statement : parsed->at("program").at("statements")) {
+    const std::string op = statement.at("op").get<std::string>();
+    if (ops::Find(op) == nullptr && ops::Find("Tensor." + op) != nullptr) {
+      statement["op"] = "Tensor." + op;
+    }
+  }
   // Only a valid program is handed out; the message says what is wrong with any other.
   auto checked = program::FromJson(parsed->at("program"));
   if (!checked) return UsageError(path + ": " + checked.error().message);
   return parsed;
+}
+
+Result<json> AnswerEmit(const json& request) {
+  auto parsed = program::FromJson(request.at("program"));
+  if (!parsed) return parsed.error();
+  return json{{"text", program::EmitModule(*parsed)}};
+}
+
+// Triage: the two requests run a person's script (gradfuzz_bridge/script.py).
+Result<json> AnswerCapture(const json& request) { return CallJson("capture", "capture", request); }
+Result<json> AnswerScriptRung(const json& request) {
+  return CallJson("rerun", "script_rung", request);
 }
 
 Result<json> AnswerDescribe(const json& request) {
@@ -133,8 +152,10 @@ Result<json> AnswerOps(const json&) {
 // The requests that have one answer. A new one is one row.
 const std::map<std::string, std::function<Result<json>(const json&)>>& Answers() {
   static const std::map<std::string, std::function<Result<json>(const json&)>> kAnswers = {
-      {"describe", AnswerDescribe}, {"parse", AnswerParse}, {"generate", AnswerGenerate},
-      {"shapes", AnswerShapes},     {"ops", AnswerOps},
+      {"describe", AnswerDescribe}, {"parse", AnswerParse},
+      {"generate", AnswerGenerate}, {"shapes", AnswerShapes},
+      {"ops", AnswerOps},           {"emit", AnswerEmit},
+      {"capture", AnswerCapture},   {"script_rung", AnswerScriptRung},
   };
   return kAnswers;
 }

@@ -60,7 +60,7 @@ def modules_of(function: Callable, values: Sequence[Any]) -> list[torch.nn.Modul
 
 def _filled(cell: types.CellType) -> bool:
     try:
-        cell.cell_contents
+        _ = cell.cell_contents
     except ValueError:
         return False
     return True

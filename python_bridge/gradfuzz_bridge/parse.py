@@ -446,7 +446,7 @@ class _Body:
                 self._augmented(node)
             elif isinstance(node, ast.Expr):
                 if not isinstance(node.value, ast.Constant):
-                    self._arg(node.value)
+                    self._call(node.value, 0)  # for its effect; the result has no name
             else:
                 raise ParseError(node, f"a program is straight-line code, not '{type(node).__name__}'")
         return None

@@ -34,6 +34,7 @@ def prepare(machine_cache: str) -> None:
             setattr(codecache, name, path)
     _make_fast_compiler(pathlib.Path(machine_cache) / "fast")
     _remember_vector_isa(pathlib.Path(machine_cache) / "vector_isa.json")
+    importlib.import_module(f"{__package__}.capture").install()
     # One process compiles many small programs under many settings: neither limit means anything here.
     for name in ("recompile_limit", "cache_size_limit", "accumulated_recompile_limit"):
         if hasattr(dynamo.config, name):

@@ -107,7 +107,7 @@ class FaultsTest(unittest.TestCase):
         outcome = self.verdict("lose_one_element", "base")
         wrong = [c for c in outcome["rungs"][-1]["comparisons"] if c["verdict"] == GRADIENT]
         self.assertEqual([c["wrong"] for c in wrong], [1])
-        self.assertEqual([c["pattern"] for c in wrong], ["one element"])
+        self.assertEqual([c["pattern"] for c in wrong], ["one element, zero"])
 
 
 if __name__ == "__main__":
