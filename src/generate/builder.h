@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One attempt at a program: statements, then outputs, then the checks of the whole.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "gradfuzz/generate/generator.h"
+#include "gradfuzz/generate/leaf.h"
+#include "gradfuzz/generate/motifs.h"
+#include "gradfuzz/generate/propose.h"
+
+namespace gradfuzz::generate {
+
+struct Counters {
+  int proposals = 0, refused = 0, unsuitable = 0;
+};
+
+// A record and its weight within one draw.
+struct Choice {
+  const ops::OpRecord* record;
+  double weight;
+};
+
+// Draws a record, proposes a call of it, runs it; anew until one is kept or `tries` are spent.
+bool AddStatement(const Rng& rng, Context& context, const std::vector<Choice>& choices,
+                  const Wish& wish, int tries, Counters* counters);
+
+// All records with their weights under these options; none that the profile rules out.
+std::vector<Choice> FreeChoices(const Context& context);
+
+// RETURNS: false when a step that must be there could not be made.
+bool RunMotif(const Rng& rng, Context& context, const Motif& motif, Counters* counters);
+
+// Picks what the program returns, with a cotangent each. RETURNS: none when nothing would do.
+std::vector<program::Output> DrawOutputs(Rng& rng, Context& context, bool all_results,
+                                         std::vector<std::string>* features);
+
+// True when the backward runs on every draw, and its gradients are finite, bounded and not all 0.
+bool BackwardSuits(const Context& context, const std::vector<program::Output>& outputs);
+
+// Appends the names of weights that cotangents look up in tables.
+void AppendCotangentNames(std::vector<std::string>* names);
+
+}  // namespace gradfuzz::generate

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "gradfuzz/generate/generator.h"
+
+#include <ATen/ATen.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "builder.h"
+#include "gradfuzz/evaluate/materialise.h"
+#include "gradfuzz/generate/exactness.h"
+#include "gradfuzz/program/emit.h"
+
+namespace gradfuzz::generate {
+namespace {
+
+using program::CallPlan;
+using program::Output;
+using program::Program;
+
+constexpr int kMaxAttempts = 60;
+constexpr double kFreeWeight = 55;  // of programs without a motif, against the motifs' own weights
+
+class Silence : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning&) override {}
+};
+
+// The motif of a program, or nullptr for none.
+const Motif* DrawMotif(Rng& rng, const Weights& weights) {
+  std::vector<Alternative> rows = {{"none", kFreeWeight}};
+  for (const Motif& motif : Motifs()) rows.push_back({motif.name, motif.weight});
+  const auto row = Draw(rng, weights, "motif.", rows);
+  return !row || *row == 0 ? nullptr : &Motifs()[*row - 1];
+}
+
+double CotangentBound(const Output& output) {
+  return IntegerBound({program::DType::kFloat64, 0, output.cotangent.values});
+}
+
+bool IsExact(const Context& context, const std::vector<Output>& outputs) {
+  if (program::Info(context.profile.dtype).is_complex) return false;
+  std::vector<int> ids;
+  std::vector<double> bounds;
+  for (const Output& output : outputs) {
+    const Value& value = context.workspace.value(output.value);
+    if (!value.exact) return false;
+    ids.push_back(output.value);
+    bounds.push_back(value.first().requires_grad() ? CotangentBound(output) : 0);
+    if (!std::isfinite(bounds.back())) return false;
+  }
+  return GradientsAreExact(context.workspace, ids, bounds);
+}
+
+void DrawCallPlan(Rng& rng, const Context& context, const Motif* motif, CallPlan* call,
+                  std::set<std::string>* features) {
+  const double dynamic = motif != nullptr && motif->dynamic ? 0.5 : 0.03;
+  if (Chance(rng, context.weights, "feature.dynamic", dynamic)) {
+    call->dynamic = CallPlan::Dynamic::kYes;
+    features->insert("feature.dynamic");
+  }
+  if (context.profile.forward_only) {
+    call->backward = CallPlan::Backward::kNone;
+    features->insert("feature.forward_only");
+  } else if (Chance(rng, context.weights, "feature.accumulate", 0.01)) {
+    call->backward = CallPlan::Backward::kAccumulate;
+    features->insert("feature.accumulate");
+  }
+  if (Chance(rng, context.weights, "feature.no_grad_first", 0.01)) {
+    call->no_grad_first = true;
+    features->insert("feature.no_grad_first");
+  }
+}
+
+void CollectFeatures(const Context& context, const std::vector<Output>& outputs,
+                     std::set<std::string>* features) {
+  const Workspace& workspace = context.workspace;
+  std::set<int> statements;
+  std::set<int> used;
+  for (const int id : workspace.Kept(outputs)) {
+    const Value& value = workspace.value(id);
+    features->insert(value.tags.begin(), value.tags.end());
+    if (value.statement >= 0) statements.insert(value.statement);
+  }
+  for (size_t s = 0; s < workspace.steps().size(); ++s) {
+    const Step& step = workspace.steps()[s];
+    if (!workspace.mutates() && statements.count(static_cast<int>(s)) == 0) continue;
+    features->insert("op." + ops::Id(*step.record));
+    features->insert("family." + std::string(ops::Name(step.record->family)));
+    if (step.record->Has(ops::kInPlace)) features->insert("feature.in_place");
+    for (const int id : step.operands) {
+      const bool again = !used.insert(id).second;
+      if (again) features->insert("feature.fan_out");
+    }
+  }
+  features->insert("dtype." + std::string(program::Info(context.profile.dtype).name));
+  if (outputs.size() > 1) features->insert("feature.several_outputs");
+  for (const Output& output : outputs) {
+    if (workspace.value(output.value).first().dim() == 0) {
+      features->insert("feature.scalar_output");
+    }
+  }
+}
+
+// Ends the program in a full sum or mean: ones come back expanded, with stride 0.
+void AddFinalAggregation(const Rng& rng, Context& context, Counters* counters) {
+  std::vector<Choice> choices;
+  for (const ops::OpRecord& record : ops::Catalogue()) {
+    if (!record.Has(ops::kFullAggregation)) continue;
+    if (context.profile.exact && !record.Has(ops::kExactOnIntegers)) continue;
+    const double weight = context.weights.Factor("op." + ops::Id(record));
+    if (weight > 0) choices.push_back({&record, weight});
+  }
+  Wish wish;
+  wish.plain = true;
+  AddStatement(rng, context, choices, wish, 4, counters);
+}
+
+std::optional<GeneratedProgram> Attempt(const Rng& rng, const Weights& weights, int max_statements,
+                                        Counters* counters) {
+  Rng profile_rng = rng.Fork("profile");
+  Profile profile = DrawProfile(profile_rng, weights, max_statements);
+  Rng motif_rng = rng.Fork("motif");
+  const Motif* motif = DrawMotif(motif_rng, weights);
+  int free_statements = profile.statements;
+  if (motif != nullptr) {
+    profile.exact = profile.exact && !motif->real;
+    profile.mutation = profile.mutation || motif->mutation;
+    profile.forward_only = profile.forward_only || motif->forward_only;
+    free_statements = motif_rng.Chance(motif->tail) ? static_cast<int>(motif_rng.Between(1, 2)) : 0;
+  }
+  // Gradients of a few operators in a row leave the range of float16 and the patience of bfloat16.
+  const bool narrow = program::Info(profile.dtype).bytes == 2;
+  Workspace workspace({.numel = 4096, .magnitude = narrow ? 500.0 : 1e4, .empty = profile.empty});
+  Context context{weights, profile, workspace};
+  if (motif != nullptr && !RunMotif(rng.Fork("steps"), context, *motif, counters)) return {};
+  if (free_statements > 0) {
+    const std::vector<Choice> choices = FreeChoices(context);
+    for (int i = 0; i < free_statements; ++i) {
+      Wish wish;
+      wish.chain = true;
+      const Rng fork = rng.Fork("statement", static_cast<uint64_t>(i));
+      if (!AddStatement(fork, context, choices, wish, 30, counters)) break;
+    }
+  }
+  if (workspace.steps().empty()) return {};
+  Rng end = rng.Fork("end");
+  if (motif == nullptr && Chance(end, weights, "feature.scalar_output", 0.2)) {
+    AddFinalAggregation(rng.Fork("aggregation"), context, counters);
+  }
+  GeneratedProgram generated;
+  std::vector<std::string> cotangent_features;
+  Rng outputs_rng = rng.Fork("outputs");
+  const std::vector<Output> outputs = DrawOutputs(
+      outputs_rng, context, motif != nullptr && motif->all_results, &cotangent_features);
+  if (outputs.empty()) return {};
+  // What writes into inputs often has no gradient to give; the inputs are compared all the same.
+  const auto has_gradient = [&](const Output& output) {
+    return workspace.value(output.value).first().requires_grad();
+  };
+  if (motif != nullptr && motif->mutation &&
+      std::none_of(outputs.begin(), outputs.end(), has_gradient)) {
+    profile.forward_only = true;
+  }
+  if (!profile.forward_only && !BackwardSuits(context, outputs)) return {};
+  std::set<std::string> features(cotangent_features.begin(), cotangent_features.end());
+  if (profile.forward_only) features.clear();
+  Rng call_rng = rng.Fork("call");
+  generated.program = workspace.Take(outputs);
+  DrawCallPlan(call_rng, context, motif, &generated.program.call, &features);
+  if (!program::Validate(generated.program).empty()) return {};
+  CollectFeatures(context, outputs, &features);
+  features.insert("motif." + std::string(motif == nullptr ? "none" : motif->name));
+  generated.lane = IsExact(context, outputs) ? "exact" : "real";
+  features.insert("lane." + generated.lane);
+  generated.features.assign(features.begin(), features.end());
+  return generated;
+}
+
+}  // namespace
+
+std::vector<std::string> WeightNames() {
+  std::vector<std::string> names = {"feature.exact_lane",    "feature.mutation",
+                                    "feature.empty",         "feature.forward_only",
+                                    "feature.dynamic",       "feature.accumulate",
+                                    "feature.no_grad_first", "feature.alias_inputs",
+                                    "feature.scalar_output", "motif.none"};
+  for (const Motif& motif : Motifs()) names.push_back("motif." + std::string(motif.name));
+  AppendProfileNames(&names);
+  AppendLeafNames(&names);
+  AppendCotangentNames(&names);
+  return names;
+}
+
+Result<GeneratedProgram> Generate(uint64_t seed, const GenerateOptions& options) {
+  // Eager warns of what proposals try (degrees of freedom below 1, beta operators): no one's news.
+  Silence silence;
+  const c10::WarningUtils::WarningHandlerGuard guard(&silence);
+  const Weights weights(options);
+  const Rng root(seed);
+  Counters counters;
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    const Rng rng = root.Fork("attempt", static_cast<uint64_t>(attempt));
+    auto generated = Attempt(rng, weights, options.max_statements, &counters);
+    if (!generated) continue;
+    generated->proposals = counters.proposals;
+    generated->refused = counters.refused;
+    generated->unsuitable = counters.unsuitable;
+    generated->attempts = attempt + 1;
+    return std::move(*generated);
+  }
+  return UsageError("no program could be generated for seed " + std::to_string(seed) +
+                    ": the weights leave too little to draw from");
+}
+
+}  // namespace gradfuzz::generate
