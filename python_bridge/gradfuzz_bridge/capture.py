@@ -20,9 +20,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+import torch._inductor
 import torch.utils._pytree as pytree
 
-from . import graph
+from . import graph, rungs
 from .script import Script, ScriptError
 from .tensors import Inexpressible, describe, dtype_name, is_plain, owned, snapshot
 
@@ -116,10 +117,12 @@ _UNSAYABLE = {
 class Call:
     """One recorded call."""
 
-    def __init__(self, index: int, function: str, options: dict[str, Any]) -> None:
+    def __init__(self, index: int, number: int, function: str, options: dict[str, Any]) -> None:
         self.index = index
+        self.numbers = [number]  # among all calls of the script; later ones are of the same kind
         self.function = function
-        self.options = options
+        self.options = _plain_options(options)
+        self.knobs = _knobs(options)
         self.arguments: list[str] = []
         self.ambient: dict[str, Any] = {}
         self.program: dict[str, Any] | None = None
@@ -140,7 +143,9 @@ class Call:
         self._finish()
         return {
             "index": self.index,
+            "numbers": self.numbers[:64],
             "function": self.function,
+            "knobs": self.knobs,
             "options": self.options,
             "arguments": self.arguments,
             "outputs": self.output_facts,
@@ -200,27 +205,31 @@ class Recorder:
         self.externs: dict[int, Callable] = {}
         self.functions = 0
         self.seconds = 0.0
-        self._looked = 0
+        self._total = 0
 
     def hook(self, function: Callable, options: dict[str, Any]) -> Callable:
         self.functions += 1
-        kinds: set[tuple] = set()
+        kinds: dict[tuple, Call] = {}
 
         def recording(*args: Any, **kwargs: Any) -> Any:
+            number, self._total = self._total, self._total + 1
             kind = tuple(
                 describe(v) if isinstance(v, torch.Tensor) else _shown(v)
                 for v in pytree.tree_leaves((args, kwargs))
             )
-            if kind in kinds or len(self.calls) >= _CALLS:
+            if kind in kinds:
+                kinds[kind].numbers.append(number)
                 return function(*args, **kwargs)
-            kinds.add(kind)
-            return self._record(function, options, args, kwargs)
+            if len(self.calls) >= _CALLS:
+                return function(*args, **kwargs)
+            call = Call(len(self.calls), number, _name(function), options)
+            self.calls.append(call)
+            kinds[kind] = call
+            return self._record(call, function, args, kwargs)
 
         return _like(function, recording)
 
-    def _record(self, function: Callable, options: dict, args: tuple, kwargs: dict) -> Any:
-        call = Call(len(self.calls), _name(function), _plain_options(options))
-        self.calls.append(call)
+    def _record(self, call: Call, function: Callable, args: tuple, kwargs: dict) -> Any:
         call.ambient = _ambient()
         start = time.monotonic()
         flat = pytree.tree_leaves((args, kwargs))
@@ -450,6 +459,22 @@ def _plain_options(options: dict[str, Any]) -> dict[str, Any]:
         else:
             plain[key] = _shown(value)
     return plain
+
+
+def _knobs(options: dict[str, Any]) -> list[list]:
+    """Inductor's settings behind `mode` and `options`, as knobs."""
+    settings: dict[str, Any] = {}
+    if options.get("mode") not in (None, "default"):
+        with contextlib.suppress(Exception):  # an unknown mode: torch.compile itself will say so
+            settings.update(torch._inductor.list_mode_options(options["mode"]))
+    if isinstance(options.get("options"), dict):
+        settings.update(options["options"])
+    knobs = [
+        [f"inductor.{name}", value]
+        for name, value in settings.items()
+        if isinstance(value, (bool, int, float, str))
+    ]
+    return [knob for knob in knobs if rungs.knob_exists(knob[0])]
 
 
 def _argument_names(function: Callable, args: tuple, kwargs: dict) -> dict[int, str]:

@@ -228,35 +228,33 @@ def compare(what: str, eager: Any, got: Any) -> dict[str, Any] | None:
 
 
 def _differences(eager: _Seen, got: _Seen) -> list[dict[str, Any]]:
-    found: list[dict[str, Any] | None] = []
+    found: list[dict[str, Any]] = []
+
+    def look(call: int | None, what: str, a: Any, b: Any) -> None:
+        facts = compare(what, a, b)
+        if facts is not None:
+            found.append({"call": call, **facts})
+
     for i, (mine, theirs) in enumerate(zip(eager.calls, got.calls)):
         if mine["function"] != theirs["function"]:
             break  # the script went another way
         for j, (a, b) in enumerate(zip(mine["outputs"], theirs["outputs"])):
-            what = f"call {i} out{j}"
-            if isinstance(a, tuple) and isinstance(b, tuple):
-                found.append(compare(what, a[0], b[0]))
-                if a[1] != b[1]:
-                    found.append(
-                        {
-                            "what": what,
-                            "kind": "requires_grad",
-                            "eager": str(a[1]),
-                            "got": str(b[1]),
-                            "assert_close": False,
-                        }
-                    )
-            else:
-                found.append(compare(what, a, b))
+            if not (isinstance(a, tuple) and isinstance(b, tuple)):
+                look(i, f"out{j}", a, b)
+                continue
+            look(i, f"out{j}", a[0], b[0])
+            if a[1] != b[1]:
+                facts = {"kind": "requires_grad", "eager": str(a[1]), "got": str(b[1])}
+                found.append({"call": i, "what": f"out{j}", **facts, "assert_close": False})
         if theirs["outputs"]:
             for j, (a, b) in enumerate(zip(mine["inputs"], theirs["inputs"])):
-                found.append(compare(f"call {i} input {j} after the call", a, b))
+                look(i, f"input {j} after the call", a, b)
     for i, (a, b) in enumerate(zip(eager.gradients, got.gradients)):
-        found.append(compare(f"result {i} of torch.autograd.grad", a, b))
+        look(None, f"result {i} of torch.autograd.grad", a, b)
     if got.error is None:
         for i, (a, b) in enumerate(zip(eager.leaf_gradients, got.leaf_gradients)):
-            found.append(compare(f"accumulated gradient {i}", a, b))
-    return [f for f in found if f is not None]
+            look(None, f"accumulated gradient {i}", a, b)
+    return found
 
 
 _eager: dict[tuple[str, str], _Seen] = {}

@@ -45,7 +45,9 @@ class ScriptError(Exception):
         self.message = text[:4000]
         self.line = 0
         self.source = ""
+        self.own = isinstance(error, AssertionError)  # raised by the script's own checks
         for frame in traceback.extract_tb(error.__traceback__):
+            self.own = frame.filename == path or isinstance(error, AssertionError)
             if frame.filename == path:
                 self.line, self.source = frame.lineno or 0, frame.line or ""
         if isinstance(error, SyntaxError) and error.filename == path:

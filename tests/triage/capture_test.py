@@ -59,6 +59,7 @@ class ProgramsTest(Captured):
                 return x + 1
             f(torch.zeros(2))
         """)["calls"]
+        self.assertEqual(call["knobs"], [["inductor.max_fusion_size", 1]])
         self.assertEqual(
             call["options"], {"dynamic": True, "mode": "default", "options": {"max_fusion_size": 1}}
         )
@@ -295,7 +296,7 @@ class RerunTest(Captured):
     def test_wrong_output_is_measured(self) -> None:
         answer = self.rung(self.TEXT, "planted")
         first = answer["differences"][0]
-        self.assertEqual(first["what"], "call 0 out0")
+        self.assertEqual((first["call"], first["what"]), (0, "out0"))
         self.assertEqual((first["numel"], first["wrong"], first["assert_close"]), (2, 1, False))
 
     def test_assertion_of_the_script_is_an_error_of_the_rung_only(self) -> None:
