@@ -86,8 +86,8 @@ svg.rate .mark { fill: var(--mark); }
 .key.framed { border: 2px solid var(--mark); }
 .yields { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); gap: 0 1.6rem; align-items: start; }
 .yields table { width: 100%; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem .9rem; margin: .4rem 0; font-size: .87rem; }
-dt { color: var(--soft); }
+dl { display: grid; grid-template-columns: fit-content(11rem) minmax(0, 1fr); gap: .15rem .9rem; margin: .4rem 0; font-size: .87rem; }
+dt { color: var(--soft); overflow-wrap: anywhere; }
 dd { margin: 0; overflow-wrap: anywhere; }
 kbd { border: 1px solid var(--line); border-radius: 3px; padding: 0 .3rem; font-size: .78rem; font-family: inherit; }
 [hidden] { display: none !important; }

@@ -102,7 +102,9 @@ TEST(Browser, NothingHostileRunsAndNothingOverflows) {
   }
   RunSummary run = sample::Run();
   run.findings.push_back(sample::Hostile());
-  for (int width : {390, 1280}) {
+  run.command = run.end = sample::kHostile;
+  run.environment = run.findings.back().environment;
+  for (int width : {500, 1280}) {  // a window cannot be narrower than 500
     const std::string dom = Act(RenderHtml(run), R"js(
       for (const d of document.querySelectorAll("details")) d.open = true;
       say("images", document.images.length);
