@@ -4,25 +4,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "gradfuzz/report/heat_map.h"
 #include "gradfuzz/report/rate_chart.h"
 #include "unit/report/golden.h"
 #include "unit/report/sample.h"
+#include "unit/report/well_formed.h"
 
 namespace gradfuzz::report {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
-size_t CountOf(const std::string& text, const std::string& what) {
-  size_t n = 0;
-  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; ++at) ++n;
-  return n;
-}
+// Elements of HTML that have no end.
+const std::set<std::string> kVoid = {"meta", "input", "br", "wbr"};
 
 RunSummary HostileRun() {
   RunSummary run = sample::Run();
@@ -37,59 +32,9 @@ RunSummary HostileRun() {
   return run;
 }
 
-// Reads the page as a browser's tokenizer would and checks that elements are properly nested, that
-// attributes are quoted and ids unique.
-void ExpectWellFormed(const std::string& html) {
-  static const std::set<std::string> kVoid = {"meta", "input", "br", "wbr"};
-  std::vector<std::string> open;
-  std::set<std::string> ids;
-  for (size_t at = html.find('<'); at != std::string::npos; at = html.find('<', at)) {
-    if (html.compare(at, 2, "<!") == 0) {
-      ASSERT_EQ(at, 0U) << "a comment or doctype inside the page";
-      ++at;
-      continue;
-    }
-    const bool closing = html[at + 1] == '/';
-    size_t end = at + (closing ? 2 : 1);
-    std::string name;
-    while (std::isalnum(static_cast<unsigned char>(html[end])) != 0) name += html[end++];
-    ASSERT_FALSE(name.empty()) << "a stray '<' at " << html.substr(at, 60);
-    bool self_closing = false;
-    while (html[end] != '>') {
-      ASSERT_LT(end, html.size());
-      if (html[end] == '"') {
-        const size_t quote = html.find('"', end + 1);
-        ASSERT_NE(quote, std::string::npos);
-        const std::string value = html.substr(end + 1, quote - end - 1);
-        EXPECT_THAT(value, Not(HasSubstr("<")));
-        if (html.compare(end - 4, 4, " id=") == 0) {
-          EXPECT_TRUE(ids.insert(value).second) << "id used twice: " << value;
-        }
-        end = quote + 1;
-        continue;
-      }
-      ASSERT_NE(html[end], '<') << html.substr(at, 80);
-      self_closing = html[end] == '/';
-      ++end;
-    }
-    if (closing) {
-      ASSERT_FALSE(open.empty());
-      ASSERT_EQ(open.back(), name) << html.substr(at > 200 ? at - 200 : 0, 260);
-      open.pop_back();
-    } else if (!self_closing && !kVoid.contains(name)) {
-      open.push_back(name);
-    }
-    at = end;
-    if (!closing && (name == "script" || name == "style")) {
-      at = html.find("</" + name, end);
-    }
-  }
-  EXPECT_THAT(open, IsEmpty());
-}
-
 TEST(Html, IsOneWellFormedFile) {
   const std::string html = RenderHtml(sample::Run());
-  ExpectWellFormed(html);
+  ExpectWellFormed(html, kVoid);
   // Nothing is fetched: no sources, and links only lead to anchors, files beside it and issues.
   EXPECT_THAT(html, Not(HasSubstr(" src=")));
   EXPECT_THAT(html, Not(HasSubstr("@import")));
@@ -100,7 +45,7 @@ TEST(Html, IsOneWellFormedFile) {
 
 TEST(Html, HostileTextIsOnlyText) {
   std::string html = RenderHtml(HostileRun());
-  ExpectWellFormed(html);
+  ExpectWellFormed(html, kVoid);
   EXPECT_EQ(CountOf(html, "<script"), 1U);
   EXPECT_EQ(CountOf(html, "</script"), 1U);
   EXPECT_THAT(html, Not(HasSubstr("<img")));
@@ -126,7 +71,7 @@ TEST(Html, NewFindingsFirstAndTheFirstIsOpen) {
 
 TEST(Html, EmptyRun) {
   const std::string html = RenderHtml(RunSummary{});
-  ExpectWellFormed(html);
+  ExpectWellFormed(html, kVoid);
   EXPECT_THAT(html, HasSubstr("No finding."));
 }
 
@@ -178,14 +123,6 @@ TEST(RateChart, NeedsTimeThatPasses) {
                                              {.seconds = 120, .programs = 280, .findings = 2}});
   EXPECT_THAT(chart, HasSubstr(">200</text>"));  // the axis ends at a round number
   EXPECT_THAT(chart, HasSubstr("<title>2 findings at 2 min 00 s</title>"));
-}
-
-// The page as a file, to look at in a browser: GRADFUZZ_HTML_OUT=/some/folder.
-TEST(Html, WriteForTheEye) {
-  const char* folder = std::getenv("GRADFUZZ_HTML_OUT");
-  if (folder == nullptr) GTEST_SKIP() << "GRADFUZZ_HTML_OUT is not set";
-  std::ofstream(std::string(folder) + "/report.html") << RenderHtml(sample::Run());
-  std::ofstream(std::string(folder) + "/hostile.html") << RenderHtml(HostileRun());
 }
 
 }  // namespace
