@@ -82,6 +82,7 @@ std::vector<const Comparison*> WrongComparisons(const RungOutcome& rung) {
 std::string QuantityInWords(const std::string& what) {
   const auto after = [&](std::string_view prefix) { return what.substr(prefix.size()); };
   if (what.starts_with("grad ")) return "gradient of " + after("grad ");
+  if (what.starts_with("repeat ")) return QuantityInWords(after("repeat ")) + " when repeated";
   if (what.starts_with("input ")) return after("input ") + " after the call";
   if (what.starts_with("out") && what.size() > 3 && what[3] >= '0' && what[3] <= '9') {
     return "output " + after("out");
@@ -266,11 +267,17 @@ std::string Title(const Finding& finding) {
 std::vector<std::pair<std::string, std::string>> EnvironmentRows(const nlohmann::json& e) {
   // What names a build comes first; the rest follows in the order of its key.
   static constexpr std::pair<const char*, const char*> kFirst[] = {
-      {"torch", "torch"},     {"torch_git", "torch commit"},
-      {"cuda", "CUDA"},       {"triton", "triton"},
-      {"python", "Python"},   {"device_names", "GPU"},
-      {"devices", "devices"}, {"cpu_capability", "CPU vectors"},
-      {"cpu", "CPU"},         {"cxx", "C++ compiler"}};
+      {"torch", "torch"},
+      {"git", "torch commit"},
+      {"cuda", "CUDA"},
+      {"triton", "triton"},
+      {"python", "Python"},
+      {"device_names", "GPU"},
+      {"devices", "devices"},
+      {"os", "OS"},
+      {"cpu_capability", "CPU vectors"},
+      {"cpu", "CPU"},
+      {"cxx", "C++ compiler"}};
   std::vector<std::pair<std::string, std::string>> rows;
   if (!e.is_object()) return rows;
   const auto text = [](const nlohmann::json& value) {
@@ -288,9 +295,10 @@ std::vector<std::pair<std::string, std::string>> EnvironmentRows(const nlohmann:
     return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   };
   const auto worth_showing = [](const std::string& key, const nlohmann::json& value) {
-    // Long lists that describe the worker, not the machine.
+    // What describes the worker, not the machine, and where things lie on it.
     return !value.is_null() && !value.is_object() && key != "rungs" && key != "knobs" &&
-           key != "type" && !(value.is_string() && value.get_ref<const std::string&>().empty()) &&
+           key != "type" && key != "executable" &&
+           !(value.is_string() && value.get_ref<const std::string&>().empty()) &&
            !(value.is_array() && value.empty());
   };
   std::set<std::string> seen;

@@ -194,8 +194,12 @@ void PlanTolerances(const Finding& f, const RungOutcome* rung, Plan* plan) {
   plan->rtol = plan->exact ? 0 : defaults.rtol;
   plan->atol = plan->exact ? 0 : defaults.atol;
   if (rung == nullptr || plan->exact) return;
+  constexpr std::string_view kSecond = " (second call)";
+  std::set<std::string> found;  // the tolerance of what is wrong goes before that of what is right
   for (const Comparison& c : rung->comparisons) {
-    if (!IsQuantity(c.what)) continue;
+    std::string what = c.what;
+    if (what.ends_with(kSecond)) what.erase(what.size() - kSecond.size());
+    if (!IsQuantity(what) || (found.contains(what) && !IsFinding(c.verdict))) continue;
     double atol = std::isfinite(c.tolerance) && c.tolerance > 0 ? c.tolerance : plan->atol;
     if (IsFinding(c.verdict) && std::isfinite(c.max_error) && c.max_error > 0) {
       // Whatever stands in for a missing tolerance, and the relative part for other elements, must
@@ -205,7 +209,8 @@ void PlanTolerances(const Finding& f, const RungOutcome* rung, Plan* plan) {
       }
       if (c.tolerance <= 0) atol = std::min(atol, 0.25 * c.max_error);
     }
-    plan->tolerances[c.what] = atol;
+    if (IsFinding(c.verdict)) found.insert(what);
+    plan->tolerances[what] = atol;
   }
 }
 
@@ -617,6 +622,7 @@ class Script {
     if (plan_.draws > 1) {
       Line(indent + "for draw in range(" + std::to_string(plan_.draws) + "):");
       indent += "    ";
+      Line(indent + "print(f\"draw {draw}\")");
     }
     if (plan_.symptom == Symptom::kUnstable) {
       Unstable(indent, make);

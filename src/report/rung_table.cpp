@@ -16,7 +16,7 @@ std::tuple<int, size_t, std::string> Order(const std::string& what) {
   int kind = 3;
   if (what.starts_with("out")) kind = 0;
   if (what.starts_with("grad ")) kind = 1;
-  if (what.starts_with("input ")) kind = 2;
+  if (what.starts_with("input")) kind = 2;
   return {kind, kind == 3 ? 0 : what.size(), what};
 }
 
@@ -58,6 +58,20 @@ RungCell CellOf(const Comparison& c) {
   return cell;
 }
 
+// Most programs write to none of their inputs: one column says that for all of them.
+bool InputsAreRight(const Outcome& outcome) {
+  for (const RungOutcome& rung : outcome.rungs) {
+    for (const Comparison& c : rung.comparisons) {
+      if (c.what.starts_with("input ") && c.verdict != Verdict::kAgree) return false;
+    }
+  }
+  return true;
+}
+
+std::string ColumnOf(const Comparison& c, bool one_for_inputs) {
+  return one_for_inputs && c.what.starts_with("input ") ? "inputs after" : c.what;
+}
+
 std::string Remark(const RungOutcome& r) {
   std::vector<std::string> parts;
   if (r.verdict != Verdict::kAgree) parts.emplace_back(InWords(r.verdict));
@@ -75,9 +89,10 @@ std::string Remark(const RungOutcome& r) {
 RungTable MakeRungTable(const Outcome& outcome) {
   RungTable table;
   std::set<std::string> columns, devices;
+  const bool one_for_inputs = InputsAreRight(outcome);
   for (const RungOutcome& rung : outcome.rungs) {
     devices.insert(rung.device);
-    for (const Comparison& c : rung.comparisons) columns.insert(c.what);
+    for (const Comparison& c : rung.comparisons) columns.insert(ColumnOf(c, one_for_inputs));
   }
   table.columns.assign(columns.begin(), columns.end());
   std::sort(table.columns.begin(), table.columns.end(),
@@ -90,7 +105,7 @@ RungTable MakeRungTable(const Outcome& outcome) {
     for (const std::string& column : table.columns) {
       RungCell cell;
       for (const Comparison& c : rung.comparisons) {
-        if (c.what == column) cell = CellOf(c);
+        if (ColumnOf(c, one_for_inputs) == column) cell = CellOf(c);
       }
       // Eager is what the others are held against; its own row may carry no comparison.
       if (rung.rung == "eager" && rung.comparisons.empty() && rung.verdict == Verdict::kAgree) {

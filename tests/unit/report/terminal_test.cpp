@@ -98,6 +98,21 @@ TEST(Terminal, ManyColumnsStackInsteadOfOverflowing) {
   EXPECT_THAT(text, HasSubstr("grad x19"));
 }
 
+TEST(Terminal, RightInputsShareAColumnWrongOnesDoNot) {
+  CaseResult result = Clean();
+  for (RungOutcome& r : result.outcome.rungs) {
+    for (const char* what : {"input x0", "input x1"})
+      r.comparisons.push_back(sample::Right(what, {3}));
+  }
+  EXPECT_THAT(RenderCase(result, RunOptions{}, {}), HasSubstr("grad x1  inputs after\n"));
+  Comparison& written = result.outcome.rungs.back().comparisons.back();
+  written.verdict = result.outcome.verdict = result.outcome.rungs.back().verdict =
+      Verdict::kInputMutationMismatch;
+  const std::string text = RenderCase(result, RunOptions{}, {});
+  EXPECT_THAT(text, HasSubstr("grad x1  input x0  input x1\n"));
+  EXPECT_THAT(text, HasSubstr("x1 after the call"));
+}
+
 TEST(Terminal, LostWorkerWithoutAProgram) {
   CaseResult result;
   result.seed = 9;
