@@ -128,6 +128,7 @@ std::optional<Error> WorkerPool::Failure() const {
 void WorkerPool::Fail(Error error) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!failure_) failure_ = std::move(error);
+  has_failed_ = true;
   work_.notify_all();
   settled_.notify_all();
 }
@@ -215,6 +216,8 @@ void WorkerPool::Execute(Slot* slot, Job* job) {
   }
   if (slot->worker == nullptr) return;
   const int64_t rss = slot->worker->RssBytes();
+  for (int64_t peak = peak_rss_; peak < rss && !peak_rss_.compare_exchange_weak(peak, rss);) {
+  }
   if (slot->worker->programs() >= options_.recycle_after || rss > options_.rss_limit) {
     Event(PoolEvent::Kind::kRecycled, *slot,
           "after " + std::to_string(slot->worker->programs()) + " programs at " +

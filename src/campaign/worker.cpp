@@ -178,6 +178,10 @@ FrameRead Worker::ReadUntil(const Deadline& deadline, const std::function<bool()
       *stopped = true;
       return read;
     }
+    if (options_.memory_limit > 0 && process_->Usage().rss_bytes > options_.memory_limit) {
+      over_memory_ = true;
+      return read;
+    }
     if (deadline.Passed()) return read;
   }
 }
@@ -186,6 +190,12 @@ Loss Worker::Lose(const FrameRead& read, double allowed) {
   Loss loss;
   switch (read.status) {
     case FrameStatus::kDeadline:
+      if (over_memory_) {
+        loss.how = "used more than " + std::to_string(options_.memory_limit >> 20) +
+                   " MiB of memory and was killed";
+        process_->Kill();
+        break;
+      }
       loss.verdict = Verdict::kTimeout;
       loss.how = "did not answer within " + Seconds(allowed);
       process_->Kill();

@@ -58,7 +58,9 @@ class StreamClient {
   enum class Next : uint8_t { kBatch, kLater, kEnd };
 
   virtual ~StreamClient() = default;
-  // Fills *batch. Called by worker threads, one at a time. Must be quick and use no pool method.
+  // Fills *batch. Called by worker threads, one at a time. Must be quick. Here, and
+  // wherever a lock is held that this takes, only Interrupted and HasFailed of the pool may be
+  // used.
   virtual Next Pull(Batch* batch) = 0;
   // One result, in order of completion; from the thread that called Stream. An item that was not
   // run because of an interrupt or a failure of the pool has none.
@@ -87,8 +89,13 @@ class WorkerPool : public ProgramRunner {
   // What the first worker said of itself: torch, devices, rungs, knobs.
   const nlohmann::json& description() const { return description_; }
 
+  // The largest worker since the last call, in bytes; 0 when nobody ran.
+  int64_t TakePeakRss() { return peak_rss_.exchange(0); }
+
   // Set when workers cannot be started any more, or refuse what they are asked: nothing can run.
   std::optional<Error> Failure() const;
+  // Whether there is a failure; takes no lock.
+  bool HasFailed() const { return has_failed_; }
 
  private:
   struct Job;
@@ -114,6 +121,8 @@ class WorkerPool : public ProgramRunner {
   std::unique_ptr<Guardian> guardian_;
   nlohmann::json description_;
   std::atomic<bool> closing_{false};
+  std::atomic<bool> has_failed_{false};
+  std::atomic<int64_t> peak_rss_{0};
   std::atomic<int> generation_{0};  // numbers cache folders
 
   mutable std::mutex mutex_;  // guards all below

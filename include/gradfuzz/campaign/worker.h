@@ -35,6 +35,9 @@ struct WorkerOptions {
   double item_deadline = 120;
   double first_item_deadline = 240;
   double ask_deadline = 300;
+  // Bytes of resident memory above which a worker is killed in the middle of its work; 0 = none.
+  // Not an rlimit: torch and CUDA reserve far more addresses than they use.
+  int64_t memory_limit = 0;
 };
 
 // How a worker was lost.
@@ -43,9 +46,9 @@ struct Loss {
   size_t item = 0;                    // the item that it worked on, as far as it said
   std::string phase;                  // what it was doing, from its last `begin`; may be empty
   std::optional<program::Program> program;  // when the last `begin` carried it
-  std::string how;                    // "was killed by SIGSEGV", "did not answer within 120 s"
-  bool by_outsider = false;           // SIGKILL that was not ours
-  std::string output;                 // the last lines that it wrote to stderr
+  std::string how;           // "was killed by SIGSEGV", "did not answer within 120 s"
+  bool by_outsider = false;  // SIGKILL that was not ours
+  std::string output;        // the last lines that it wrote to stderr
 };
 
 struct BatchEnd {
@@ -104,7 +107,8 @@ class Worker {
   nlohmann::json description_;
   int requests_ = 0;
   int programs_ = 0;
-  bool busy_ = false;  // was left while it worked
+  bool busy_ = false;         // was left while it worked
+  bool over_memory_ = false;  // exceeded memory_limit
 };
 
 }  // namespace gradfuzz::campaign
