@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `gradfuzz [fuzz]`: one seed, or a campaign.
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "gradfuzz/campaign/campaign.h"
+#include "gradfuzz/campaign/dedup_sink.h"
+#include "gradfuzz/cli/command.h"
+#include "gradfuzz/cli/options.h"
+#include "gradfuzz/report/finding_folder.h"
+#include "gradfuzz/store/store.h"
+#include "gradfuzz/support/file.h"
+#include "gradfuzz/support/interrupt.h"
+#include "gradfuzz/support/paths.h"
+#include "gradfuzz/support/version.h"
+
+namespace gradfuzz::cli {
+namespace {
+
+struct FuzzFlags {
+  PoolFlags pool;
+  RunFlags run;
+  std::optional<uint64_t> seed;
+  std::optional<uint64_t> programs;
+  std::string duration, out, resume, shard, known_bugs;
+  std::string fail_on = "new";
+  GenerateOptions generate;
+  std::vector<std::string> weights;
+  int pack = 8;
+  bool exact_flags = false;
+  bool no_reduce = false;
+  bool json = false;
+};
+
+void AddFlags(CLI::App& app, FuzzFlags* f) {
+  AddRunFlags(app, &f->run);
+  AddPoolFlags(app, &f->pool);
+  app.add_option("--seed", f->seed,
+                 "Alone: that one program. With --programs or --duration: the first");
+  app.add_option("--programs", f->programs, "How many programs")->check(CLI::PositiveNumber);
+  app.add_option("--duration", f->duration, "How long, as in 90s, 15m, 2h");
+  app.add_option("--out", f->out, "Folder for the store, findings and reports");
+  app.add_option("--resume", f->resume, "Go on with the campaign in this folder");
+  app.add_option("--shard", f->shard, "i/n: take every n-th seed; default from the scheduler");
+  app.add_option("--max-statements", f->generate.max_statements, "Longest program")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  app.add_option("--weight", f->weights, "NAME=FACTOR for a feature, as in op.amin=5 (0: never)");
+  app.add_option("--pack", f->pack, "Programs compiled together while screening")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_option("--batch", f->pool.batch, "Programs sent to a worker at a time")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_flag("--default-flags", f->exact_flags, "Screen with the compiler's default flags, too");
+  app.add_flag("--no-reduce", f->no_reduce, "Confirm findings, but do not reduce them");
+  app.add_option("--known-bugs", f->known_bugs, "JSON of known bugs (default: the corpus)");
+  app.add_option("--fail-on", f->fail_on, "Exit 1 on: new findings, any finding, never")
+      ->check(CLI::IsMember({"new", "any", "never"}))
+      ->capture_default_str();
+  app.add_flag("--json", f->json, "Print the result as JSON");
+}
+
+Status ParseWeights(const std::vector<std::string>& texts, GenerateOptions* generate) {
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    char* end = nullptr;
+    const double factor =
+        equals == std::string::npos ? -1 : std::strtod(text.c_str() + equals + 1, &end);
+    if (factor < 0 || end == text.c_str() + equals + 1 || *end != '\0') {
+      return UsageError("a weight is NAME=FACTOR with a factor >= 0, not '" + text + "'");
+    }
+    generate->weights.emplace_back(text.substr(0, equals), factor);
+  }
+  return {};
+}
+
+isolate::InvestigateOptions InvestigateFlags(const FuzzFlags& f) {
+  isolate::InvestigateOptions options;
+  options.reduce = !f.no_reduce;
+  return options;
+}
+
+// Where a single seed's finding goes when the user names no folder.
+std::string FindingFolder(const FuzzFlags& f, const Finding& finding) {
+  return JoinPath(f.out.empty() ? "gradfuzz-out/findings" : JoinPath(f.out, "findings"),
+                  finding.id);
+}
+
+// One seed on one device. RETURNS: the exit code.
+int RunSeed(const FuzzFlags& f, uint64_t seed, const RunOptions& run, campaign::WorkerPool& pool,
+            const isolate::KnownBugs& known) {
+  WorkItem item;
+  item.seed = seed;
+  const CaseResult result = pool.Run({item}, f.generate, run).front();
+  if (pool.Interrupted()) return kExitInterrupted;
+  if (const auto failure = pool.Failure()) return Fail(*failure);
+  if (!f.json) std::fputs(report::RenderCase(result, run, Style()).c_str(), stdout);
+  std::fflush(stdout);
+  const bool wrong = IsFinding(result.outcome.verdict);
+  nlohmann::json out = {
+      {"seed", seed}, {"device", run.device}, {"outcome", ToJson(result.outcome)}};
+  if (result.program) out["program"] = program::ToJson(*result.program);
+  int code = wrong ? kExitFindings : kExitClean;
+  if (wrong && campaign::IsMismatch(result)) {
+    isolate::InvestigateOptions options = InvestigateFlags(f);
+    options.known = &known;
+    if (isatty(STDERR_FILENO) != 0) {
+      options.on_progress = [](const std::string& what) {
+        std::fprintf(stderr, "\r\033[K%s", what.c_str());
+      };
+    }
+    const auto investigation = isolate::Investigate(pool, result, run, options);
+    if (options.on_progress) std::fputs("\r\033[K", stderr);
+    const Finding& finding = investigation.finding;
+    if (finding.reduction.status == "lost") {
+      std::puts("It did not show again in a fresh process with empty caches: no finding.");
+      code = kExitClean;
+    } else {
+      const std::string folder = FindingFolder(f, finding);
+      if (Status made = report::WriteFindingFolder(folder, finding); !made.ok())
+        return Fail(made.error());
+      if (!f.json) std::fputs(report::RenderFinding(finding, Style(), folder).c_str(), stdout);
+      out["finding"] = ToJson(finding);
+      if (f.fail_on == "new" && !finding.known_issue.empty()) code = kExitClean;
+    }
+  }
+  if (f.json) std::puts(out.dump(2).c_str());
+  if (pool.Interrupted()) return kExitInterrupted;
+  return f.fail_on == "never" ? kExitClean : code;
+}
+
+std::string UtcNow() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+Result<campaign::Shard> ShardOf(const FuzzFlags& f) {
+  if (!f.shard.empty()) return campaign::ParseShard(f.shard);
+  return campaign::ShardFromEnvironment([](const char* name) { return EnvOr(name, ""); });
+}
+
+// The campaign's record from the flags; the pool is not needed for a resumed one.
+Result<store::CampaignRecord> NewRecord(const FuzzFlags& f, const RunOptions& run,
+                                        const std::vector<std::string>& devices,
+                                        const campaign::WorkerPool& pool,
+                                        const std::string& command) {
+  store::CampaignRecord record;
+  record.gradfuzz_version = Version();
+  record.command = command;
+  record.started = UtcNow();
+  record.first_seed = f.seed.value_or(0);
+  record.programs = f.programs;
+  if (!f.duration.empty()) {
+    auto seconds = ParseDuration(f.duration);
+    if (!seconds) return seconds.error();
+    record.duration = *seconds;
+  }
+  if (!record.programs && !record.duration) record.programs = 100;
+  auto shard = ShardOf(f);
+  if (!shard) return shard.error();
+  record.shard = shard->Text();
+  record.devices = devices;
+  record.workers = pool.Parallelism();
+  record.generate = f.generate;
+  record.run = run;
+  record.run.pack = f.pack;
+  record.run.fast = !f.exact_flags;
+  record.environment = pool.description();
+  return record;
+}
+
+std::vector<report::KnownBug> Listed(const isolate::KnownBugs& known) {
+  std::vector<report::KnownBug> bugs;
+  for (const isolate::KnownBug& bug : known.entries()) bugs.push_back({bug.title, bug.issue});
+  return bugs;
+}
+
+// The campaign in an open store. RETURNS: the exit code.
+int RunCampaign(const FuzzFlags& f, store::Store& store, campaign::WorkerPool& pool,
+                campaign::EventQueue& events, const isolate::KnownBugs& known) {
+  const store::CampaignRecord& record = store.record();
+  campaign::CampaignOptions options;
+  options.first_seed = record.first_seed;
+  options.programs = record.programs;
+  options.duration = record.duration;
+  if (!record.shard.empty()) {
+    auto shard = campaign::ParseShard(record.shard);
+    if (!shard) return Fail(shard.error());
+    options.shard = *shard;
+  }
+  options.devices = record.devices;
+  options.generate = record.generate;
+  options.run = record.run;
+  options.batch = std::max(f.pool.batch, record.run.pack);
+  campaign::DedupSink sink(&known, pool.description().value("torch", ""), InvestigateFlags(f));
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  campaign::Progress progress(
+      stderr, terminal ? campaign::Progress::Style::kLive : campaign::Progress::Style::kPlain);
+  campaign::Campaign campaign(options, &pool, &store, &sink, &events, &progress);
+  const campaign::CampaignEnd end = campaign.Run();
+  progress.Clear();
+  auto summary = store.Summary();
+  if (!summary) return Fail(summary.error());
+  if (Status written = report::WriteRunReports(*summary, store.folder()); !written.ok()) {
+    return Fail(written.error());
+  }
+  if (f.json) {
+    std::puts(report::ToJson(*summary).dump(2).c_str());
+  } else {
+    for (const Finding* finding : report::InReportOrder(*summary)) {
+      std::fputs(report::RenderFinding(*finding, Style(), store.FindingFolder(finding->id)).c_str(),
+                 stdout);
+    }
+    std::fputs(report::RenderTotals(*summary, Style()).c_str(), stdout);
+  }
+  if (end.error) return Fail(*end.error);
+  if (end.interrupted) return kExitInterrupted;
+  const bool any = !summary->findings.empty();
+  const bool fresh =
+      std::any_of(summary->findings.begin(), summary->findings.end(),
+                  [](const Finding& finding) { return finding.known_issue.empty(); });
+  const bool failed = f.fail_on == "any" ? any : f.fail_on == "new" && fresh;
+  return failed ? kExitFindings : kExitClean;
+}
+
+std::string CommandLine(int argc, char** argv) {
+  std::string text = "gradfuzz";
+  for (int i = 1; i < argc; ++i) text += std::string(" ") + argv[i];
+  return text;
+}
+
+}  // namespace
+
+int RunFuzz(int argc, char** argv) {
+  CLI::App app{"Generates programs and compares eager, aot_eager and Inductor", "gradfuzz fuzz"};
+  FuzzFlags f;
+  AddFlags(app, &f);
+  if (const auto code = Parse(app, argc, argv)) return *code;
+  if (Status parsed = ParseWeights(f.weights, &f.generate); !parsed.ok())
+    return Fail(parsed.error());
+  if (f.run.device != "cpu" && f.run.device != "cuda" && f.run.device != "all") {
+    return Fail(UsageError("unknown device '" + f.run.device + "': cpu, cuda or all"));
+  }
+  if (!f.duration.empty()) {
+    if (auto seconds = ParseDuration(f.duration); !seconds) return Fail(seconds.error());
+  }
+  auto known = LoadKnownBugs(f.known_bugs);
+  if (!known) return Fail(known.error());
+  const bool single = f.seed && !f.programs && f.duration.empty() && f.resume.empty();
+  // A resumed campaign is what its store says; its folder is checked before a worker is started.
+  std::unique_ptr<store::Store> store;
+  if (!f.resume.empty()) {
+    auto opened = store::Store::Resume(f.resume);
+    if (!opened) return Fail(opened.error());
+    store = std::move(*opened);
+  } else if (!single || !f.out.empty()) {
+    if (f.out.empty()) f.out = "gradfuzz-out";
+    if (Status writable = MakeWritableFolder(f.out); !writable.ok()) return Fail(writable.error());
+  }
+  campaign::EventQueue events;
+  auto pool = MakePool(f.pool, [&](const campaign::PoolEvent& event) { events.Push(event); });
+  if (!pool) return Fail(pool.error());
+  auto run = MakeRunOptions(f.run, (*pool)->description());
+  if (!run) return Fail(run.error());
+  auto devices = Devices(f.run.device, (*pool)->description());
+  if (!devices) return Fail(devices.error());
+  if (single) {
+    int worst = kExitClean;
+    for (const std::string& device : *devices) {
+      run->device = device;
+      worst = std::max(worst, RunSeed(f, *f.seed, *run, **pool, *known));
+    }
+    return worst;
+  }
+  if (!store) {
+    auto record = NewRecord(f, *run, *devices, **pool, CommandLine(argc, argv));
+    if (!record) return Fail(record.error());
+    auto created = store::Store::Create(f.out, *record);
+    if (!created) return Fail(created.error());
+    store = std::move(*created);
+    if (Status set = store->SetKnownBugs(Listed(*known)); !set.ok()) return Fail(set.error());
+  }
+  return RunCampaign(f, *store, **pool, events, *known);
+}
+
+}  // namespace gradfuzz::cli
