@@ -178,7 +178,11 @@ std::string Accusation(const Outcome& outcome) {
     }
     const bool short_form = gradients && (verdict == Verdict::kGradientMismatch ||
                                           verdict == Verdict::kMissingGradient);
-    for (std::string& name : names) name = short_form ? name.substr(5) : QuantityInWords(name);
+    for (std::string& name : names) {
+      // "wrong input after the call" says the rest.
+      const bool input = verdict == Verdict::kInputMutationMismatch && name.starts_with("input ");
+      name = short_form ? name.substr(5) : input ? name.substr(6) : QuantityInWords(name);
+    }
     phrases.push_back(InWords(verdict) + std::string(short_form ? " of " : ": ") +
                       Enumerate(names));
   }

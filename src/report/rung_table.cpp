@@ -74,7 +74,10 @@ std::string ColumnOf(const Comparison& c, bool one_for_inputs) {
 
 std::string Remark(const RungOutcome& r) {
   std::vector<std::string> parts;
-  if (r.verdict != Verdict::kAgree) parts.emplace_back(InWords(r.verdict));
+  // Where a cell says what is wrong, the row need not say it again.
+  const bool said = std::any_of(r.comparisons.begin(), r.comparisons.end(),
+                                [](const Comparison& c) { return c.verdict != Verdict::kAgree; });
+  if (r.verdict != Verdict::kAgree && !said) parts.emplace_back(InWords(r.verdict));
   if (r.graph_breaks > 0) parts.push_back(Count(r.graph_breaks, "graph break"));
   const bool compiles = r.rung != "eager";
   const bool ran = !r.comparisons.empty();
