@@ -34,7 +34,15 @@ void InParallel(size_t count, int threads, const std::function<void(size_t)>& wo
 struct Trial {
   const Knob* knob;
   KnobResult* result;
+  int neighbours = 0;  // in which it removes the bug, too
 };
+
+// Only a program that ran and is right says that the bug is gone: a setting under which it does not
+// compile removes nothing.
+bool IsRight(Verdict verdict) {
+  return !IsFinding(verdict) && verdict != Verdict::kInvalid && verdict != Verdict::kUnsupported &&
+         verdict != Verdict::kIllConditioned;
+}
 
 void Try(ProgramRunner& runner, const program::Program& program, const RunOptions& run,
          const Trial& trial) {
@@ -45,16 +53,26 @@ void Try(ProgramRunner& runner, const program::Program& program, const RunOption
   if (results.empty()) return;
   const Outcome& outcome = results.front().outcome;
   trial.result->verdict = outcome.verdict;
-  // Only a program that ran and is right says that the bug is gone: a setting under which it does
-  // not compile removes nothing.
-  trial.result->removes = !IsFinding(outcome.verdict) && outcome.verdict != Verdict::kInvalid &&
-                          outcome.verdict != Verdict::kUnsupported &&
-                          outcome.verdict != Verdict::kIllConditioned;
+  trial.result->removes = IsRight(outcome.verdict);
+}
+
+// How many of the neighbours are right under the setting.
+int CountRight(ProgramRunner& runner, const std::vector<program::Program>& neighbours,
+               const RunOptions& run, const Knob& knob) {
+  RunOptions with = run;
+  with.knobs.emplace_back(knob.name, ValueOf(knob));
+  std::vector<WorkItem> items;
+  for (const program::Program& p : neighbours) items.push_back({std::nullopt, p});
+  const auto results = runner.Run(items, {}, with);
+  return static_cast<int>(std::count_if(results.begin(), results.end(), [](const CaseResult& r) {
+    return IsRight(r.outcome.verdict);
+  }));
 }
 
 }  // namespace
 
-Ablation Ablate(ProgramRunner& runner, const program::Program& program, const Target& target,
+Ablation Ablate(ProgramRunner& runner, const program::Program& program,
+                const std::vector<program::Program>& neighbours, const Target& target,
                 const RunOptions& run, const json& description) {
   Ablation ablation;
   const std::vector<const Knob*> knobs = KnobsFor(target.rung, target.device);
@@ -78,11 +96,21 @@ Ablation Ablate(ProgramRunner& runner, const program::Program& program, const Ta
     plain.fast = false;
     InParallel(trials.size(), threads, [&](size_t i) { Try(runner, program, plain, trials[i]); });
   }
+  std::erase_if(trials, [](const Trial& trial) { return !trial.result->removes; });
+  if (trials.size() > 1 && !neighbours.empty()) {
+    InParallel(trials.size(), threads, [&](size_t i) {
+      trials[i].neighbours = CountRight(runner, neighbours, run, *trials[i].knob);
+    });
+  }
+  int most = 0;
+  for (const Trial& trial : trials) most = std::max(most, trial.neighbours);
   const Knob* mildest = nullptr;
-  for (size_t i = 0; i < knobs.size(); ++i) {
-    if (!ablation.results[i].removes) continue;
-    if (ablation.cause.empty()) ablation.cause = knobs[i]->cause;
-    if (mildest == nullptr || knobs[i]->invasiveness < mildest->invasiveness) mildest = knobs[i];
+  for (const Trial& trial : trials) {
+    if (trial.neighbours < most) continue;
+    if (ablation.cause.empty()) ablation.cause = trial.knob->cause;
+    if (mildest == nullptr || trial.knob->invasiveness < mildest->invasiveness) {
+      mildest = trial.knob;
+    }
   }
   if (mildest != nullptr) {
     ablation.workaround = report::KnobStatement(mildest->name, ValueOf(*mildest));

@@ -180,14 +180,7 @@ class Investigator {
     }
     if (out_.target.bug == BugClass::kTimeout) return;
     const RunOptions search = tester_->SearchOptions();
-    if (options_.ablate && !runner_.Interrupted()) {
-      Say("changing settings");
-      Ablation ablation = Ablate(runner_, f.reduced, out_.target, search, description_);
-      f.ablation = std::move(ablation.results);
-      f.workaround = std::move(ablation.workaround);
-      out_.cause = std::move(ablation.cause);
-      if (ablation.cure) out_.cure = {{"knob", {ablation.cure->first, ablation.cure->second}}};
-    }
+    Triggers triggers;
     if (options_.neighbours > 0 && !runner_.Interrupted()) {
       Say("trying neighbours");
       const auto devices = description_.value("devices", std::vector<std::string>{run_.device});
@@ -195,12 +188,22 @@ class Investigator {
       const auto neighbours =
           NeighboursOf(f.reduced, values ? *values : std::vector<reduce::ValueInfo>(),
                        out_.target.device, devices, options_.neighbours);
-      Triggers triggers = TryNeighbours(runner_, neighbours, out_.target, search);
+      triggers = TryNeighbours(runner_, neighbours, out_.target, search);
       f.triggers = std::move(triggers.rows);
-      if (f.workaround.empty()) f.workaround = triggers.workaround;
-      if (out_.cure.is_null() && !triggers.separator.empty()) {
-        out_.cure = {{"separator", triggers.separator}};
-      }
+    }
+    if (options_.ablate && !runner_.Interrupted()) {
+      Say("changing settings");
+      Ablation ablation =
+          Ablate(runner_, f.reduced, triggers.wrong, out_.target, search, description_);
+      f.ablation = std::move(ablation.results);
+      f.workaround = std::move(ablation.workaround);
+      out_.cause = std::move(ablation.cause);
+      if (ablation.cure) out_.cure = {{"knob", {ablation.cure->first, ablation.cure->second}}};
+    }
+    // No setting helps: perhaps an operator in between does.
+    if (f.workaround.empty()) f.workaround = triggers.workaround;
+    if (out_.cure.is_null() && !triggers.separator.empty()) {
+      out_.cure = {{"separator", triggers.separator}};
     }
   }
 

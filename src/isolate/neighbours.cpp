@@ -129,6 +129,9 @@ constexpr DType kDTypes[] = {DType::kFloat64, DType::kFloat32, DType::kBFloat16,
 // floats and its neighbours, more than two.
 constexpr int64_t kSizes[] = {1, 2, 3, 8, 16, 17, 33};
 
+// A pack of programs with which ablation tells a cause from a coincidence.
+constexpr size_t kWrongKept = 8;
+
 // --- Building
 // -------------------------------------------------------------------------------------
 
@@ -693,6 +696,20 @@ Triggers TryNeighbours(ProgramRunner& runner, const std::vector<Neighbour>& neig
     const std::vector<CaseResult> results = runner.Run(items, {}, options);
     for (size_t k = 0; k < indices.size() && k < results.size(); ++k) {
       triggers.rows[indices[k]] = RowFor(neighbours[indices[k]], results[k], here);
+    }
+  }
+  // One of each axis, then another of each.
+  std::map<std::string, size_t> of_axis;
+  for (size_t round = 1; round <= 2; ++round) {
+    for (size_t i = 0; i < neighbours.size() && triggers.wrong.size() < kWrongKept; ++i) {
+      const TriggerRow& row = triggers.rows[i];
+      if (!row.wrong || row.axis == "device" || of_axis[row.axis] >= round) continue;
+      if (std::find(triggers.wrong.begin(), triggers.wrong.end(), neighbours[i].program) !=
+          triggers.wrong.end()) {
+        continue;
+      }
+      ++of_axis[row.axis];
+      triggers.wrong.push_back(neighbours[i].program);
     }
   }
   for (size_t i = 0; i < neighbours.size(); ++i) {

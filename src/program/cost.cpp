@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <set>
 #include <string_view>
 
 #include "gradfuzz/program/edit.h"
@@ -156,7 +157,9 @@ void AddInputs(const std::vector<Storage>& storages, const std::vector<Leaf>& le
   const auto term = [&](CostTerm t) -> int64_t& { return cost->terms[static_cast<size_t>(t)]; };
   std::vector<int> views(storages.size(), 0);
   std::vector<int64_t> reach(storages.size(), 0);
+  std::set<std::vector<int64_t>> shapes;
   for (const Leaf& leaf : leaves) {
+    shapes.insert(leaf.sizes);
     const size_t s = static_cast<size_t>(leaf.storage);
     ++views[s];
     reach[s] = std::max(reach[s], Extent(leaf));
@@ -165,6 +168,7 @@ void AddInputs(const std::vector<Storage>& storages, const std::vector<Leaf>& le
     term(CostTerm::kDimensions) += static_cast<int64_t>(leaf.sizes.size());
     term(CostTerm::kElements) += Numel(leaf.sizes);
   }
+  term(CostTerm::kDimensions) += static_cast<int64_t>(shapes.size());
   for (const Leaf& leaf : leaves) {
     term(CostTerm::kLayout) += LeafLayoutCost(leaf, views[static_cast<size_t>(leaf.storage)] > 1);
   }

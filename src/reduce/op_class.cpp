@@ -38,6 +38,15 @@ bool SameSampler(const ops::Param& a, const ops::Param& b) {
          a.sampler.text == b.sampler.text && a.sampler.unique == b.sampler.unique;
 }
 
+// Defined on about everything: an operand made for another operator will do.
+bool AcceptsAnything(const OpRecord& record) {
+  return std::all_of(record.params.begin(), record.params.end(), [](const ops::Param& param) {
+    return param.sampler.domain == ops::Domain::kAny ||
+           param.sampler.domain == ops::Domain::kModerate ||
+           param.sampler.domain == ops::Domain::kNonZero;
+  });
+}
+
 // One may be called wherever the other is: same required parameters in the same order, and every
 // optional one of `a` known to `b`.
 bool FitsCallsOf(const OpRecord& a, const OpRecord& b) {
@@ -159,6 +168,7 @@ std::vector<Statement> Interchangeable(const Statement& statement, bool simpler_
       continue;
     }
     if (!FitsCallsOf(record, *own) || !KnowsKeywords(record, statement)) continue;
+    if (!AcceptsAnything(record)) continue;
     if (simpler_only && program::OperatorRank(other.op) >= program::OperatorRank(statement.op)) {
       continue;
     }

@@ -98,7 +98,9 @@ class Reduction {
     if (candidate.program.statements.empty()) return false;  // no operator, no bug in one
     if (!(program::CostOf(candidate.program) < cost)) return false;
     if (!program::Validate(candidate.program).empty()) return false;
-    return tried_.insert(HashOf(candidate.program)).second;
+    if (!tried_.insert(HashOf(candidate.program)).second) return false;
+    // Asking eager costs a thousandth of compiling: no place in a batch for what it rejects.
+    return facts_.values.empty() || tester_.Shapes(candidate.program).has_value();
   }
 
   // Called for each new current_.
@@ -121,11 +123,20 @@ class Reduction {
       }
     }
     folded_.clear();
-    for (const Pass& pass : options_.passes) {
-      if (batch.size() >= size) break;
-      for (Candidate& candidate : pass.propose(current_, facts_)) {
-        if (batch.size() >= size) break;
-        if (WorthTrying(candidate, cost)) batch.push_back({&pass, std::move(candidate)});
+    std::vector<std::vector<Candidate>> proposals;
+    for (const Pass& pass : options_.passes) proposals.push_back(pass.propose(current_, facts_));
+    std::vector<size_t> next(proposals.size(), 0);
+    for (bool more = true; more && batch.size() < size;) {
+      more = false;
+      for (size_t p = 0; p < proposals.size(); ++p) {
+        for (int taken = 0; taken < options_.passes[p].share && batch.size() < size;) {
+          if (next[p] == proposals[p].size()) break;
+          Candidate& candidate = proposals[p][next[p]++];
+          more = true;
+          if (!WorthTrying(candidate, cost)) continue;
+          batch.push_back({&options_.passes[p], std::move(candidate)});
+          ++taken;
+        }
       }
     }
     return batch;
@@ -139,11 +150,12 @@ class Reduction {
         others.push_back(i);
       }
     }
-    // All of them, then the first half: enough to go on where some do not go together.
-    for (size_t count : {others.size(), others.size() / 2}) {
+    // All of them, then each half: enough to go on where some do not go together.
+    const size_t n = others.size(), half = n / 2;
+    for (const auto& [first, last] : {std::pair{size_t{0}, n}, {size_t{0}, half}, {half, n}}) {
       Program folded = current_;
       std::string changes;
-      for (size_t k = 0; k < count; ++k) {
+      for (size_t k = first; k < last; ++k) {
         const Trial& trial = batch[others[k]];
         const program::Cost cost = program::CostOf(folded);
         // The facts are those of current_: a change that needs newer ones fails when tested.

@@ -24,9 +24,11 @@ struct Ablation {
 };
 
 // `run`: the options of the search (RunnerTester::SearchOptions). What removes the bug under quick
-// flags is tried again under default ones. `description` holds the answer to `describe` with
-// KnobNames(). REQUIRES: the runner is thread-safe; several settings are tried side by side.
-Ablation Ablate(ProgramRunner& runner, const program::Program& program, const Target& target,
+// flags is tried again under default ones. `neighbours`: programs that show the bug as well.
+// `description` holds the answer to `describe` with KnobNames(). REQUIRES: the runner is
+// thread-safe; several settings are tried side by side.
+Ablation Ablate(ProgramRunner& runner, const program::Program& program,
+                const std::vector<program::Program>& neighbours, const Target& target,
                 const RunOptions& run, const nlohmann::json& description);
 
 }  // namespace gradfuzz::isolate

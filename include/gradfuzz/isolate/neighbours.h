@@ -32,6 +32,7 @@ std::vector<Neighbour> NeighboursOf(const program::Program& program,
 
 struct Triggers {
   std::vector<TriggerRow> rows;
+  std::vector<program::Program> wrong;  // a few that show the bug, as different as they come
   std::string workaround;  // of the first neighbour that has one and is right; may be empty
   // That neighbour's change, for Explains (dedup.h): which operator, put where, hides the bug.
   std::string separator;

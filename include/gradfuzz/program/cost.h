@@ -23,15 +23,15 @@ enum class CostTerm : uint8_t {
   kOutputs,     //
   kLeaves,      //
   kGradients,   // leaves that require a gradient
-  kOperators,   // rank in the order of simplicity (OperatorRank)
   kArguments,   // arguments that are no values, list elements included; keywords count double
-  kDimensions,  // of all leaves
+  kDimensions,  // of all leaves, and in how many different shapes
   kElements,    // of all leaves
   kLayout,      // aliases, strides that are not contiguous, offsets, storage beyond the leaves
   kTypes,       // float64 and int64 are the simplest of their kind
   kAttributes,  // magnitude of numbers, length of names
   kCotangents,  // layout and values
   kValues,      // a short literal of small whole numbers is simpler than a random recipe
+  kOperators,   // rank in the order of simplicity (OperatorRank)
 };
 inline constexpr size_t kCostTerms = 14;
 

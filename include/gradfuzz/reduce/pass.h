@@ -39,6 +39,9 @@ struct Pass {
   const char* name;
   const char* does;  // one line for `gradfuzz reduce --verbose` and the docs
   std::vector<Candidate> (*propose)(const program::Program& program, const Facts& facts);
+  // How many candidates it contributes at a time, in turn with the other passes: changes of
+  // different kinds that work are then found, and made, together.
+  int share = 2;
 };
 
 }  // namespace gradfuzz::reduce

@@ -9,7 +9,7 @@
 namespace gradfuzz::reduce {
 namespace {
 
-constexpr size_t kMaxTries = 6;  // of each statement, the simplest first
+constexpr size_t kMaxTries = 3;  // of each statement, the simplest first
 
 }  // namespace
 
