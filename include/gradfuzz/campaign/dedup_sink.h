@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sink of a real campaign: recognises what is known, reduces, isolates and names the rest.
+// The full sink: recognises, reduces, isolates and names (isolate/dedup.h).
 #pragma once
 
-#include <functional>
+#include <set>
 #include <string>
 
 #include "gradfuzz/isolate/dedup.h"
@@ -10,19 +10,20 @@
 
 namespace gradfuzz::campaign {
 
-class IsolatingSink : public FindingSink {
+class DedupSink : public FindingSink {
  public:
-  // `known` may be null; it must outlive this.
-  IsolatingSink(const isolate::KnownBugs* known, std::string torch_version,
-                isolate::InvestigateOptions options);
+  // `known` may be null and must outlive this. `torch_version` as the worker describes it.
+  DedupSink(const isolate::KnownBugs* known, const std::string& torch_version,
+            isolate::InvestigateOptions options);
 
   void Remember(const Finding& finding) override;
   Judgement Judge(const CaseResult& mismatch, const GenerateOptions& generate,
                   const RunOptions& run, ProgramRunner& runner) override;
 
  private:
-  isolate::Deduplicator dedup_;
+  isolate::Deduplicator deduplicator_;
   isolate::InvestigateOptions options_;
+  std::set<std::string> ids_;  // of the findings that were handed out or remembered
 };
 
 }  // namespace gradfuzz::campaign
