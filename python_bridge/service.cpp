@@ -95,6 +95,7 @@ Result<json> AnswerGenerate(const json& request) {
     auto made = Prepare(parsed->items[i], i, parsed->generate);
     if (!made) return made.error();
     programs.push_back({{"program", program::ToJson(made->program)},
+                        {"module", program::EmitModule(made->program)},
                         {"lane", made->lane},
                         {"features", made->features},
                         {"generation", made->generation}});

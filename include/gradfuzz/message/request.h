@@ -78,6 +78,7 @@ Result<EvaluateRequest> EvaluateRequestFromJson(const nlohmann::json& json);
 //   {"type": "shapes", "program": {...}} -> {"values": [{"dtype", "sizes", "strides", "offset",
 //                            "requires_grad"}, ...]}, by ValueId
 //   {"type": "ops"} -> {"ops": [{"name", "family", ...}, ...]}
-//   {"type": "generate", "items": [...], "generate": {...}} -> {"programs": [...]}
+//   {"type": "generate", "items": [...], "generate": {...}} ->
+//   {"programs": [{"program": {...}, "module": "import torch...", "lane": "real", ...}, ...]}
 
 }  // namespace gradfuzz
