@@ -9,6 +9,7 @@
 #include "gradfuzz/campaign/dedup_sink.h"
 #include "gradfuzz/cli/command.h"
 #include "gradfuzz/cli/options.h"
+#include "gradfuzz/program/json.h"
 #include "gradfuzz/report/finding_folder.h"
 #include "gradfuzz/store/store.h"
 #include "gradfuzz/support/file.h"

@@ -81,6 +81,8 @@ Result<std::unique_ptr<campaign::WorkerPool>> MakePool(
     options.worker.item_deadline = flags.deadline;
     options.worker.first_item_deadline = 2 * flags.deadline;
   }
+  if (flags.ask_deadline > 0) options.worker.ask_deadline = flags.ask_deadline;
+  options.worker.memory_limit = flags.memory_limit;
   options.workers = flags.workers > 0
                         ? flags.workers
                         : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));

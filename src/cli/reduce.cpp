@@ -6,6 +6,7 @@
 #include "gradfuzz/cli/command.h"
 #include "gradfuzz/cli/options.h"
 #include "gradfuzz/report/finding_folder.h"
+#include "gradfuzz/support/interrupt.h"
 #include "gradfuzz/support/paths.h"
 
 namespace gradfuzz::cli {

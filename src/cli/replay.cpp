@@ -7,6 +7,7 @@
 
 #include "gradfuzz/cli/command.h"
 #include "gradfuzz/cli/options.h"
+#include "gradfuzz/support/interrupt.h"
 
 namespace gradfuzz::cli {
 namespace {
