@@ -175,7 +175,7 @@ ElementReport Decider::Report(const Quantity& quantity, const Case& c) const {
     const double tolerance = exact_ ? 0 : Tolerance(quantity, i);
     const double error = Distance(c.got, reference, i);
     const double eager_error = OrZero(Distance(c.eager, reference, i));
-    above_noise = above_noise || reference.Modulus(i) > tolerance;
+    above_noise = above_noise || reference.Modulus(i) > kAnalyticZero * tolerance;
     report.eager_off = report.eager_off || (!exact_ && eager_error > tolerance);
     const bool wrong = c.states[i] == State::kOff || c.states[i] == State::kClass;
     off = off || c.states[i] == State::kOff;

@@ -79,7 +79,8 @@ double Envelope::Tolerance(const Quantity& quantity, size_t i) const {
       values->counts[i] == 0 ? 0 : std::sqrt(values->squares[i] / values->counts[i]);
   const double largest_term =
       values->reference.Modulus(i) + std::sqrt(3.0) * deviation / precision_.eps;
-  return std::max({kEnvelope * values->largest[i], kFloorEps * precision_.eps * largest_term,
+  const Model& model = precision_.model();
+  return std::max({model.envelope * values->largest[i], model.floor * precision_.eps * largest_term,
                    kFloorSubnormals * precision_.subnormal});
 }
 

@@ -10,6 +10,7 @@ namespace {
 constexpr uint32_t kExact = kExactOp;
 constexpr uint32_t kWide = kWideOp;
 constexpr uint32_t kMany = kManyTerms;
+constexpr uint32_t kRounded = kRoundedOp;
 constexpr uint32_t kJump = kExactOp | kDiscreteOp;
 constexpr uint32_t kPicks = kExactOp | kPicksOp;
 constexpr uint32_t kSource = kExactOp | kSourceOp;
@@ -179,9 +180,21 @@ const std::vector<AtenOp>& Rows() {
         {"searchsorted", kExact},
         {"equal", kExact},
         {"_local_scalar_dense", kExact},
+        // One rounding.
+        {"_cdist_forward", kRounded},
+        {"_pdist_forward", kRounded},
+        {"add", kRounded | kContractsOp},
+        {"dist", kRounded},
+        {"div", kRounded},  // with a rounding mode: seen by its argument
+        {"mul", kRounded},
+        {"reciprocal", kRounded},
+        {"rsub", kRounded | kContractsOp},
+        {"sqrt", kRounded},
+        {"square", kRounded},
+        {"sub", kRounded | kContractsOp},
+        {"true_divide", kRounded},
         // Floating results that jump.
         {"ceil", kJump},
-        {"div", 0},  // with a rounding mode: seen by its argument
         {"floor", kJump},
         {"floor_divide", kJump},
         {"heaviside", kJump},
@@ -262,8 +275,8 @@ const std::vector<AtenOp>& Rows() {
         {"exp", kWide},
         {"exp2", kWide},
         {"expm1", kWide},
-        {"gelu", kWide},
-        {"gelu_backward", kWide},
+        {"gelu", kWide | kFusedOp},
+        {"gelu_backward", kWide | kFusedOp},
         {"glu", kWide},
         {"glu_backward", kWide},
         {"hypot", kWide},
@@ -316,11 +329,12 @@ const std::vector<AtenOp>& Rows() {
         {"tanh_backward", kWide},
         {"xlogy", kWide},
         // Sums of more terms than the sizes tell.
-        {"_cdist_backward", kMany},
+        {"_cdist_backward", kMany | kFirstOperandOp},
         {"_conv_depthwise2d", kMany},
         {"_convolution", kMany},
         {"_embedding_bag", kMany},
         {"_euclidean_dist", kThroughOp},
+        {"_pdist_backward", kMany | kFirstOperandOp},
         {"_trilinear", kMany},
         {"addbmm", kMany},
         {"addmm", kMany},

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -22,13 +23,13 @@ std::optional<Tensor> MaybeTensor(const IValue& value) {
 struct Steps {
   Noise& noise;
 
-  Tensor N(const Tensor& t) const { return noise.Nudged(t); }
-  Tensor Wide(const Tensor& t) const { return noise.Nudged(t, kNudgeWide); }
+  Tensor N(const Tensor& t) const { return noise.Nudged(t, kFullModel.nudge); }
+  Tensor Wide(const Tensor& t) const { return noise.Nudged(t, kFullModel.wide); }
   Tensor Sum(const Tensor& t, at::IntArrayRef dims) const {
     double terms = 1;
     for (int64_t d : dims) terms *= static_cast<double>(t.size(d));
-    return noise.Nudged(noise.Nudged(t).sum(dims, /*keepdim=*/true),
-                        std::max(kNudge, kNudgePerRootTerms * std::sqrt(terms)));
+    return noise.Nudged(N(t).sum(dims, /*keepdim=*/true),
+                        std::max(kFullModel.nudge, kFullModel.per_root_terms * std::sqrt(terms)));
   }
   Tensor Mean(const Tensor& t, at::IntArrayRef dims) const {
     double terms = 1;
@@ -172,6 +173,15 @@ std::vector<Tensor> SoftmaxBackward(Args args, const Steps& s) {
   return {s.Times(s.Minus(grad, mean), output)};
 }
 
+constexpr double kGeluScale = M_SQRT2 * M_2_SQRTPI * 0.5;  // sqrt(2 / pi)
+constexpr double kGeluCubic = 0.044715;
+
+Tensor GeluErf(bool tanh, const Tensor& x, const Steps& s) {
+  if (!tanh) return s.Wide(s.N(x * M_SQRT1_2).erf());
+  const Tensor cube = s.Times(s.Times(x, x), x);
+  return s.Wide(s.N(kGeluScale * s.N(x + s.N(kGeluCubic * cube))).tanh());
+}
+
 // The largest element along `dims`, or 0 where it is infinite, as ATen shifts exponents.
 Tensor Shift(const Tensor& x, at::IntArrayRef dims) {
   const Tensor largest = x.amax(dims, /*keepdim=*/true);
@@ -204,6 +214,28 @@ std::vector<Tensor> LogSumExp(Args args, const Steps& s) {
   return {s.N(s.Wide(total.log()) + s.N(shift))};
 }
 
+// 0.5 x (1 + erf(x / sqrt 2)), or its tanh form: for negative x the sum in brackets cancels.
+std::vector<Tensor> Gelu(Args args, const Steps& s) {
+  const Tensor x = args[0].toTensor();
+  return {s.Times(x * 0.5, s.N(1 + GeluErf(args[1].toStringRef() == "tanh", x, s)))};
+}
+
+// grad * (Phi(x) + x phi(x)).
+std::vector<Tensor> GeluBackward(Args args, const Steps& s) {
+  const Tensor grad = args[0].toTensor(), x = args[1].toTensor();
+  const bool tanh = args[2].toStringRef() == "tanh";
+  const Tensor erf = GeluErf(tanh, x, s);
+  const Tensor left = s.N(s.N(1 + erf) * 0.5);
+  Tensor slope;
+  if (tanh) {
+    const Tensor inner = s.N(kGeluScale * (1 + 3 * kGeluCubic * s.Times(x, x)));
+    slope = s.Times(s.N(1 - s.Times(erf, erf)) * 0.5, inner);
+  } else {
+    slope = s.Wide((s.Times(x, x) * -0.5).exp()) * (M_2_SQRTPI * M_SQRT1_2 * 0.5);
+  }
+  return {s.Times(grad, s.N(left + s.Times(x, slope)))};
+}
+
 // (self, dim, correction, keepdim) of var.correction and its relatives.
 std::vector<Tensor> Variance(std::string_view name, Args args, const Steps& s) {
   const Tensor x = args[0].toTensor();
@@ -232,6 +264,8 @@ std::vector<Tensor> Dispatch(std::string_view name, Args args, const Steps& s) {
   if (name == "_softmax_backward_data") return SoftmaxBackward(args, s);
   if (name == "_log_softmax") return LogSoftmax(args, s);
   if (name == "_log_softmax_backward_data") return LogSoftmaxBackward(args, s);
+  if (name == "gelu") return Gelu(args, s);
+  if (name == "gelu_backward") return GeluBackward(args, s);
   if (name == "logsumexp") return LogSumExp(args, s);
   return Variance(name, args, s);
 }

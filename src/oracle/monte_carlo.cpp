@@ -10,6 +10,7 @@
 #include <cmath>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "gradfuzz/evaluate/interpret.h"
 #include "gradfuzz/oracle/exact_ops.h"
@@ -121,6 +122,14 @@ class Session {
   void Decide(const OpInfo& info, bool jumps, bool float_operand, Stack* stack, size_t results,
               const Tensor& modulo_operand);
   void WatchRange(const Tensor& result);
+  bool Computed(const Tensor& t) const {
+    return t.defined() && t.has_storage() &&
+           computed_.count(t.storage().unsafeGetStorageImpl()) != 0;
+  }
+  void MarkComputed(const Tensor& t) {
+    if (!IsInexact(t) || !t.has_storage()) return;
+    if (computed_.insert(t.storage().unsafeGetStorageImpl()).second) kept_.push_back(t.storage());
+  }
   const Decision* Next(const std::string& op);
   bool Follows(const OpInfo& info) const;
 
@@ -130,6 +139,9 @@ class Session {
   Noise noise_;
   evaluate::Phase phase_ = evaluate::Phase::kDone;
   size_t next_ = 0;  // decision of the trace that comes next
+  // The memory of values that went through some rounding; kept alive, so that no address returns.
+  std::unordered_set<const c10::StorageImpl*> computed_;
+  std::vector<c10::Storage> kept_;
 };
 
 thread_local Session* active = nullptr;
@@ -181,8 +193,11 @@ double Terms(const OpInfo& info, const std::vector<Tensor>& operands, const Tens
 
 double Session::ResultAmplitude(const OpInfo& info, const std::vector<Tensor>& operands,
                                 const Tensor& result) const {
-  const double base = (info.traits & kWideOp) != 0 ? kNudgeWide : kNudge;
-  return std::max(base, kNudgePerRootTerms * std::sqrt(Terms(info, operands, result)));
+  const Model& model = precision_.model();
+  const double base = (info.traits & kWideOp) != 0 ? model.wide : model.nudge;
+  // Where the inside is exact by comparison, only additions that are stored one by one round.
+  if (!model.operands && (info.traits & kManyTerms) == 0) return base;
+  return std::max(base, model.per_root_terms * std::sqrt(Terms(info, operands, result)));
 }
 
 // Python numbers are rounded to the operand's dtype by the program, but not by the reference.
@@ -195,12 +210,17 @@ void Session::NudgeOperands(const OpInfo& info, const c10::OperatorHandle& op, d
   for (IValue* value = begin; value != end; ++value) {
     if (value->isDouble()) {
       const double number = value->toDouble();
-      if (IsRounded(number)) *value = IValue(noise_.Nudged(number));
+      if (IsRounded(number)) *value = IValue(noise_.Nudged(number, precision_.model().nudge));
     } else if (exact) {
       continue;
     } else if (value->isTensor()) {
       const size_t at = static_cast<size_t>(value - begin);
       if (static_cast<int>(at) == info.decisive) continue;
+      if (at > 0 && (info.traits & kFirstOperandOp) != 0) continue;
+      if ((info.traits & kRoundedOp) != 0 &&
+          ((info.traits & kContractsOp) == 0 || !Computed(value->toTensor()))) {
+        continue;
+      }
       if (arguments[at].alias_info() != nullptr && arguments[at].alias_info()->isWrite()) continue;
       if (Noise::Takes(value->toTensor())) {
         const Below below;
@@ -266,6 +286,13 @@ void Session::Evaluate(const c10::OperatorHandle& op, const OpInfo& info, Stack*
   }
   if (!any) return;
   ++replay_.nudged;
+  const Model& model = precision_.model();
+  if (!model.operands) {
+    for (const Tensor& t : plain_results) {
+      if (t.defined()) noise_.NudgeInPlace(t, ResultAmplitude(info, operands, t));
+    }
+    return;
+  }
   if ((info.traits & kFusedOp) != 0) {
     const Below below;
     const auto noisy = FusedWithNoise(info.name, args, plain_results, noise_);
@@ -275,10 +302,10 @@ void Session::Evaluate(const c10::OperatorHandle& op, const OpInfo& info, Stack*
     if (!noisy.empty()) return;
   }
   // Operand edges: as many as the terms of an aggregation would move the sum by.
-  double amplitude = kNudge;
+  double amplitude = model.nudge;
   for (const Tensor& t : plain_results) {
     if (t.defined()) {
-      amplitude = std::max(amplitude, kNudgePerRootTerms * std::sqrt(Terms(info, operands, t)));
+      amplitude = std::max(amplitude, model.per_root_terms * std::sqrt(Terms(info, operands, t)));
     }
   }
   Stack again = args;
@@ -336,7 +363,7 @@ void Session::Decide(const OpInfo& info, bool jumps, bool float_operand, Stack* 
         CopyRaw(to, from);
         if ((info.traits & kModuloOp) != 0 && options_.noise && Noise::Takes(to)) {
           const Below below;
-          noise_.AddInPlace(to, modulo_operand.abs().expand(to.sizes()), kNudge);
+          noise_.AddInPlace(to, modulo_operand.abs().expand(to.sizes()), precision_.model().nudge);
         }
       } else {
         const Below below;
@@ -372,12 +399,13 @@ void Session::Handle(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* 
   const size_t count = op.schema().arguments().size();
   const size_t results = op.schema().returns().size();
   const size_t first = stack->size() - count;
-  bool float_operand = false;
+  bool float_operand = false, from_computed = false;
   Tensor modulo_operand;
   for (size_t i = first; i < stack->size(); ++i) {
     ForEachTensor((*stack)[i], [&](const Tensor& t) {
       if (IsInexact(t) && !modulo_operand.defined()) modulo_operand = t;
       float_operand = float_operand || IsInexact(t);
+      from_computed = from_computed || Computed(t);
     });
   }
   const bool source = (info.traits & kSourceOp) != 0;
@@ -413,6 +441,11 @@ void Session::Handle(const c10::OperatorHandle& op, DispatchKeySet keys, Stack* 
     view = view || (returned.alias_info() != nullptr && !returned.alias_info()->isWrite());
   }
   if (source || view) return;
+  if (options_.noise && (!exact || from_computed)) {
+    for (size_t i = stack->size() - results; i < stack->size(); ++i) {
+      if ((*stack)[i].isTensor()) MarkComputed((*stack)[i].toTensor());
+    }
+  }
   Decide(info, jumps, float_operand, stack, results, modulo_operand);
   for (size_t i = stack->size() - results; i < stack->size(); ++i) {
     if ((*stack)[i].isTensor() && (*stack)[i].toTensor().defined()) {

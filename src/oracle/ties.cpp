@@ -36,12 +36,14 @@ double LargestFinite(const at::Tensor& storage) {
   return largest;
 }
 
-// x moved by `steps` * kTieNudge * eps, relative to itself, or to the storage where it is 0.
-double Moved(double x, double steps, double eps, double storage_scale) {
+// x moved by `by`, relative to itself, or to the storage where it is 0.
+double Moved(double x, double by, double storage_scale) {
   if (!std::isfinite(x)) return x;
   const double scale = x != 0 ? std::fabs(x) : (storage_scale > 0 ? storage_scale : 1.0);
-  return x + steps * kTieNudge * eps * scale;
+  return x + by * scale;
 }
+
+double LeafNudge(const Precision& precision) { return precision.model().tie * precision.eps; }
 
 // The place in its storage of element i (row-major) of a leaf.
 int64_t StorageOffset(const program::Leaf& leaf, size_t i) {
@@ -149,7 +151,7 @@ void Ties::Prepare() {
     }
   }
   const Rng rng(envelope_.seed());
-  const double eps = envelope_.precision().eps;
+  const double nudge = LeafNudge(envelope_.precision());
   for (uint64_t k = 0; k < kTieSamples; ++k) {
     ReplayOptions noisy = envelope_.base();
     noisy.noise = true;
@@ -166,7 +168,7 @@ void Ties::Prepare() {
         const double scale = LargestFinite(storage);
         double* data = storage.mutable_data_ptr<double>();
         for (int64_t i = 0; i < storage.numel(); ++i) {
-          data[i] = Moved(data[i], 2 * nudges.Unit() - 1, eps, scale);
+          data[i] = Moved(data[i], (2 * nudges.Unit() - 1) * nudge, scale);
         }
       }
     };
@@ -178,7 +180,8 @@ double Ties::Slack(const Quantity& quantity, size_t i) const {
   const auto range = ranges_.find(quantity);
   const double width = range == ranges_.end() ? 0 : range->second.high[i] - range->second.low[i];
   // Shares of a tie (1/2, 1/3) and the vertices themselves are rounded by honest code.
-  return std::max(envelope_.Tolerance(quantity, i), kFloorEps * envelope_.precision().eps * width);
+  return std::max(envelope_.Tolerance(quantity, i),
+                  envelope_.precision().model().floor * envelope_.precision().eps * width);
 }
 
 bool Ties::Movable(const Quantity& quantity, size_t i) {
@@ -210,7 +213,7 @@ void Ties::Probe(const Quantity& quantity, size_t i) {
       if (!IsReal(storage)) return;
       const double scale = LargestFinite(storage);
       double& x = storage.mutable_data_ptr<double>()[offset];
-      x = Moved(x, step, envelope_.precision().eps, scale);
+      x = Moved(x, step * LeafNudge(envelope_.precision()), scale);
     };
     AddVertex(Decide(options));
   }

@@ -85,7 +85,7 @@ Precision PrecisionOf(const program::Program& program) {
 
 double Band(at::ScalarType type) {
   const Precision precision = PrecisionOf(type);
-  return (precision.low ? kBandLow : kBand) * precision.eps;
+  return precision.model().band * precision.eps;
 }
 
 CloseTolerance AssertCloseDefaults(at::ScalarType type) {

@@ -2,6 +2,7 @@
 // What Monte Carlo arithmetic must know of ATen's operators: one table, by name.
 //
 // An operator that is not in the table rounds: its operands and results are nudged by one unit.
+// Nudged operands stand for what its inside may do: partial sums, another formula.
 // In-place variants (a trailing underscore) are found under the plain name; views are recognised
 // by their schema and are never nudged.
 #pragma once
@@ -15,7 +16,7 @@ namespace gradfuzz::oracle {
 enum AtenTrait : uint32_t {
   // Selects, copies, moves, compares, or is exact in floating point (neg, abs, fmod): no noise.
   kExactOp = 1u << 0,
-  // Transcendental: library versions differ by up to kNudgeWide.
+  // Transcendental: library versions differ by up to Model::wide.
   kWideOp = 1u << 1,
   // Adds up more terms than the sizes of operand and result tell: matmul, scatter-add, scans.
   kManyTerms = 1u << 2,
@@ -29,6 +30,15 @@ enum AtenTrait : uint32_t {
   kFusedOp = 1u << 6,
   // Its kernel is a composition of other operators, each of which is nudged instead.
   kThroughOp = 1u << 7,
+  // Correctly rounded in one step, or accurate relative to its result: only the result is nudged.
+  // So x - x and the distance of a point to itself stay 0, as they do in every honest program.
+  kRoundedOp = 1u << 9,
+  // An addition that a compiler may contract with the product before it (a * b - a * b is then not
+  // 0): operands that are themselves computed with rounding are nudged.
+  kContractsOp = 1u << 11,
+  // Of the operands only the first, the incoming gradient, is nudged: the others are differences
+  // that stay 0.
+  kFirstOperandOp = 1u << 10,
   // Draws random numbers or leaves memory uninitialised: no noise, and no decision.
   kSourceOp = 1u << 8,
 };

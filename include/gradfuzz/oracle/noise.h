@@ -23,10 +23,12 @@ class Noise {
   // Writes into the tensor's memory, past autograd. REQUIRES: Takes(tensor).
   void NudgeInPlace(const at::Tensor& tensor, double amplitude);
   // A nudged copy; the tensor itself where it is of another dtype.
-  at::Tensor Nudged(const at::Tensor& tensor, double amplitude = kNudge);
+  at::Tensor Nudged(const at::Tensor& tensor, double amplitude);
   // Adds scale * amplitude * eps * u, element by element; `scale` has the tensor's sizes.
   void AddInPlace(const at::Tensor& tensor, const at::Tensor& scale, double amplitude);
-  double Nudged(double value, double amplitude = kNudge);
+  double Nudged(double value, double amplitude);
+
+  const Model& model() const { return precision_.model(); }
 
  private:
   double Unit() { return 2 * rng_.Unit() - 1; }
