@@ -215,26 +215,46 @@ class Pack {
   double seconds_ = 0;
 };
 
-// The whole ladder for programs compiled together; appends one RungRun per rung to each of `runs`.
-void RunTogether(const std::vector<Program>& programs, const std::vector<size_t>& indices,
-                 const RunOptions& options, const OnPhase& on_phase,
+// One rung for the programs at `members`, compiled together; appends one RungRun to each of `runs`.
+// When that fails each half is tried, down to single ones: the one that does not compile or run
+// must not cost the others their pack.
+void RunTogether(const std::vector<Program>& programs, const std::vector<size_t>& members,
+                 const RunOptions& options, const std::string& rung,
                  std::vector<std::vector<RungRun>>* runs) {
+  std::vector<Program> packed;
+  for (size_t i : members) packed.push_back(programs[i]);
+  auto together = std::make_shared<Pack>(std::move(packed), options, rung, options.knobs);
+  if (together->Run() || members.size() == 1) {
+    for (size_t k = 0; k < members.size(); ++k) {
+      (*runs)[members[k]].push_back(Pack::Report(together, k));
+    }
+    return;
+  }
+  together.reset();
+  const auto middle = members.begin() + static_cast<std::ptrdiff_t>(members.size() / 2);
+  RunTogether(programs, {members.begin(), middle}, options, rung, runs);
+  RunTogether(programs, {middle, members.end()}, options, rung, runs);
+}
+
+// The whole ladder. What eager rejects goes no further; what another rung rejects is alone from
+// there on.
+void Climb(const std::vector<Program>& programs, std::vector<size_t> members,
+           const RunOptions& options, const OnPhase& on_phase,
+           std::vector<std::vector<RungRun>>* runs) {
+  std::vector<size_t> alone;
   for (const std::string& rung : options.rungs) {
     on_phase(rung);
-    auto together = std::make_shared<Pack>(programs, options, rung, options.knobs);
-    if (together->Run() || programs.size() == 1) {
-      for (size_t i = 0; i < programs.size(); ++i) {
-        (*runs)[indices[i]].push_back(Pack::Report(together, i));
+    if (!members.empty()) RunTogether(programs, members, options, rung, runs);
+    for (size_t i : alone) RunTogether(programs, {i}, options, rung, runs);
+    std::vector<size_t> still;
+    for (size_t i : members) {
+      if ((*runs)[i].back().error.empty()) {
+        still.push_back(i);
+      } else if (rung != "eager") {
+        alone.push_back(i);
       }
-      continue;
     }
-    // One of them does not compile or run: each by itself, so that the others keep their result.
-    for (size_t i = 0; i < programs.size(); ++i) {
-      auto alone =
-          std::make_shared<Pack>(std::vector<Program>{programs[i]}, options, rung, options.knobs);
-      alone->Run();
-      (*runs)[indices[i]].push_back(Pack::Report(alone, 0));
-    }
+    members = std::move(still);
   }
 }
 
@@ -244,17 +264,15 @@ std::vector<std::vector<RungRun>> RunRungs(const std::vector<Program>& programs,
                                            const RunOptions& options, const OnPhase& on_phase) {
   Reset();
   std::vector<std::vector<RungRun>> runs(programs.size());
-  std::vector<Program> together;
-  std::vector<size_t> indices;
+  std::vector<size_t> together;
   for (size_t i = 0; i < programs.size(); ++i) {
     if (program::IsPackable(programs[i]) && programs.size() > 1) {
-      together.push_back(programs[i]);
-      indices.push_back(i);
+      together.push_back(i);
     } else {
-      RunTogether({programs[i]}, {i}, options, on_phase, &runs);
+      Climb(programs, {i}, options, on_phase, &runs);
     }
   }
-  if (!together.empty()) RunTogether(together, indices, options, on_phase, &runs);
+  if (!together.empty()) Climb(programs, together, options, on_phase, &runs);
   return runs;
 }
 

@@ -131,6 +131,7 @@ Result<json> AnswerCapture(const json& request) { return CallJson("capture", "ca
 Result<json> AnswerScriptRung(const json& request) {
   return CallJson("rerun", "script_rung", request);
 }
+Result<json> AnswerBisect(const json& request) { return CallJson("bisector", "bisect", request); }
 
 Result<json> AnswerDescribe(const json& request) {
   return Describe(request.value("knobs", std::vector<std::string>{}));
@@ -157,6 +158,7 @@ const std::map<std::string, std::function<Result<json>(const json&)>>& Answers()
       {"generate", AnswerGenerate}, {"shapes", AnswerShapes},
       {"ops", AnswerOps},           {"emit", AnswerEmit},
       {"capture", AnswerCapture},   {"script_rung", AnswerScriptRung},
+      {"bisect", AnswerBisect},
   };
   return kAnswers;
 }

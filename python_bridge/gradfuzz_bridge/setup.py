@@ -25,6 +25,7 @@ def prepare(machine_cache: str) -> None:
         between runs. What is about programs stays in TORCHINDUCTOR_CACHE_DIR, which is the run's own.
     """
     warnings.filterwarnings("ignore")
+    _check_exceptions()
     torch.set_num_threads(1)
     codecache = importlib.import_module("torch._inductor.codecache")
     dynamo = importlib.import_module("torch._dynamo")
@@ -39,6 +40,20 @@ def prepare(machine_cache: str) -> None:
     for name in ("recompile_limit", "cache_size_limit", "accumulated_recompile_limit"):
         if hasattr(dynamo.config, name):
             setattr(dynamo.config, name, 1 << 20)
+
+
+def _check_exceptions() -> None:
+    """Refuses a worker that was linked to another C++ runtime than torch's.
+
+    There, torch cannot turn a C++ exception into a Python one, and everything seems not to compile.
+    """
+    try:
+        torch.ones(1) == object()  # raises inside torch, which turns it into NotImplemented
+    except RuntimeError as e:
+        raise RuntimeError(
+            "exceptions do not pass between torch and this worker: it was built with a compiler whose "
+            "C++ runtime is not the system's libstdc++; build it with another (CXX=g++-13, say)"
+        ) from e
 
 
 _fast_compiler = ""

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "gradfuzz/cli/command.h"
 
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -41,6 +42,8 @@ int Help() {
 std::span<const Command> Commands() { return kCommands; }
 
 int Main(int argc, char** argv) {
+  // A limit on file sizes is then an error of the write, which is said in a sentence.
+  std::signal(SIGXFSZ, SIG_IGN);
   const std::string first = argc > 1 ? argv[1] : "";
   if (first == "--help" || first == "-h" || first == "help") return Help();
   if (first == "--version") {

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
+#include <limits>
 
 #include "gradfuzz/campaign/campaign.h"
 #include "gradfuzz/campaign/dedup_sink.h"
@@ -12,6 +12,7 @@
 #include "gradfuzz/program/json.h"
 #include "gradfuzz/report/finding_folder.h"
 #include "gradfuzz/store/store.h"
+#include "gradfuzz/support/clock.h"
 #include "gradfuzz/support/file.h"
 #include "gradfuzz/support/interrupt.h"
 #include "gradfuzz/support/paths.h"
@@ -43,7 +44,6 @@ void AddFlags(CLI::App& app, FuzzFlags* f) {
   app.add_option("--programs", f->programs, "How many programs")->check(CLI::PositiveNumber);
   app.add_option("--duration", f->duration, "How long, as in 90s, 15m, 2h");
   app.add_option("--out", f->out, "Folder for the store, findings and reports");
-  app.add_option("--resume", f->resume, "Go on with the campaign in this folder");
   app.add_option("--shard", f->shard, "i/n: take every n-th seed; default from the scheduler");
   app.add_option("--max-statements", f->generate.max_statements, "Longest program")
       ->check(CLI::Range(1, 100))
@@ -62,6 +62,15 @@ void AddFlags(CLI::App& app, FuzzFlags* f) {
       ->check(CLI::IsMember({"new", "any", "never"}))
       ->capture_default_str();
   app.add_flag("--json", f->json, "Print the result as JSON");
+  CLI::Option* resume = app.add_option(
+      "--resume", f->resume,
+      "Go on with the campaign in this folder, as it was begun; --programs and --duration count "
+      "from its beginning");
+  for (const char* fixed :
+       {"--seed", "--out", "--shard", "--device", "--rungs", "--draws", "--knob",
+        "--max-statements", "--weight", "--pack", "--default-flags"}) {
+    resume->excludes(app.get_option(fixed));
+  }
 }
 
 Status ParseWeights(const std::vector<std::string>& texts, GenerateOptions* generate) {
@@ -90,6 +99,13 @@ std::string FindingFolder(const FuzzFlags& f, const Finding& finding) {
                   finding.id);
 }
 
+// Of a campaign whose user named none: one per run, so that none is in the way of the next.
+std::string NewFolder() {
+  std::string stamp = UtcTimestamp();
+  stamp.erase(std::remove(stamp.begin(), stamp.end(), ':'), stamp.end());
+  return JoinPath("gradfuzz-out", stamp);
+}
+
 // One seed on one device. RETURNS: the exit code.
 int RunSeed(const FuzzFlags& f, uint64_t seed, const RunOptions& run, campaign::WorkerPool& pool,
             const isolate::KnownBugs& known) {
@@ -116,8 +132,10 @@ int RunSeed(const FuzzFlags& f, uint64_t seed, const RunOptions& run, campaign::
     const auto investigation = isolate::Investigate(pool, result, run, options);
     if (options.on_progress) std::fputs("\r\033[K", stderr);
     const Finding& finding = investigation.finding;
-    if (finding.reduction.status == "lost") {
-      std::puts("It did not show again in a fresh process with empty caches: no finding.");
+    if (finding.reduction.status == "lost" || finding.confirmed < finding.confirmations) {
+      if (!f.json) {
+        std::puts("It did not show every time in fresh processes with empty caches: no finding.");
+      }
       code = kExitClean;
     } else {
       const std::string folder = FindingFolder(f, finding);
@@ -133,13 +151,14 @@ int RunSeed(const FuzzFlags& f, uint64_t seed, const RunOptions& run, campaign::
   return f.fail_on == "never" ? kExitClean : code;
 }
 
-std::string UtcNow() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
+// The store holds seeds as 64-bit integers with a sign.
+Status CheckSeeds(const FuzzFlags& f) {
+  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
+  const uint64_t first = f.seed.value_or(0);
+  if (first > kMost || f.programs.value_or(1) > kMost - first) {
+    return UsageError("seeds go up to " + std::to_string(kMost));
+  }
+  return {};
 }
 
 Result<campaign::Shard> ShardOf(const FuzzFlags& f) {
@@ -155,7 +174,7 @@ Result<store::CampaignRecord> NewRecord(const FuzzFlags& f, const RunOptions& ru
   store::CampaignRecord record;
   record.gradfuzz_version = Version();
   record.command = command;
-  record.started = UtcNow();
+  record.started = UtcTimestamp();
   record.first_seed = f.seed.value_or(0);
   record.programs = f.programs;
   if (!f.duration.empty()) {
@@ -177,10 +196,35 @@ Result<store::CampaignRecord> NewRecord(const FuzzFlags& f, const RunOptions& ru
   return record;
 }
 
-std::vector<report::KnownBug> Listed(const isolate::KnownBugs& known) {
+// The known bugs with what this campaign saw of each.
+std::vector<report::KnownBug> Listed(const isolate::KnownBugs& known,
+                                     const std::vector<Finding>& findings) {
   std::vector<report::KnownBug> bugs;
-  for (const isolate::KnownBug& bug : known.entries()) bugs.push_back({bug.title, bug.issue});
+  for (const isolate::KnownBug& bug : known.entries()) {
+    report::KnownBug listed{bug.title, bug.issue};
+    for (const Finding& finding : findings) {
+      const bool same = finding.known_issue == (bug.issue.empty() ? bug.title : bug.issue);
+      if (same) listed.hits += finding.hits;
+    }
+    listed.tried = listed.hits > 0;
+    bugs.push_back(std::move(listed));
+  }
   return bugs;
+}
+
+// A seed means one program within one version of gradfuzz, and a verdict is that of one torch.
+Status CheckSameEnvironment(const store::CampaignRecord& record,
+                            const nlohmann::json& description) {
+  const std::string before = record.environment.value("torch", "");
+  const std::string now = description.value("torch", "");
+  if (before != now) {
+    return UsageError("the campaign was begun with torch " + before + ", this is torch " + now);
+  }
+  if (record.gradfuzz_version != Version()) {
+    return UsageError("the campaign was begun with gradfuzz " + record.gradfuzz_version +
+                      ", this is " + Version());
+  }
+  return {};
 }
 
 // The campaign in an open store. RETURNS: the exit code.
@@ -207,11 +251,14 @@ int RunCampaign(const FuzzFlags& f, store::Store& store, campaign::WorkerPool& p
   campaign::Campaign campaign(options, &pool, &store, &sink, &events, &progress);
   const campaign::CampaignEnd end = campaign.Run();
   progress.Clear();
-  auto summary = store.Summary();
-  if (!summary) return Fail(summary.error());
-  if (Status written = report::WriteRunReports(*summary, store.folder()); !written.ok()) {
-    return Fail(written.error());
+  if (!end.error) {
+    auto findings = store.Findings();
+    if (!findings) return Fail(findings.error());
+    if (Status set = store.SetKnownBugs(Listed(known, *findings)); !set) return Fail(set.error());
   }
+  auto summary = store.Summary();
+  if (!summary) return Fail(end.error ? *end.error : summary.error());
+  const Status written = report::WriteRunReports(*summary, store.folder());
   if (f.json) {
     std::puts(report::ToJson(*summary).dump(2).c_str());
   } else {
@@ -221,8 +268,14 @@ int RunCampaign(const FuzzFlags& f, store::Store& store, campaign::WorkerPool& p
     }
     std::fputs(report::RenderTotals(*summary, Style()).c_str(), stdout);
   }
+  std::fflush(stdout);
+  if (end.error || end.interrupted) {
+    std::fprintf(stderr, "gradfuzz: what was done is in %s; go on with: gradfuzz --resume %s\n",
+                 store.folder().c_str(), store.folder().c_str());
+  }
   if (end.error) return Fail(*end.error);
   if (end.interrupted) return kExitInterrupted;
+  if (!written) return Fail(written.error());
   const bool any = !summary->findings.empty();
   const bool fresh =
       std::any_of(summary->findings.begin(), summary->findings.end(),
@@ -249,9 +302,14 @@ int RunFuzz(int argc, char** argv) {
   if (f.run.device != "cpu" && f.run.device != "cuda" && f.run.device != "all") {
     return Fail(UsageError("unknown device '" + f.run.device + "': cpu, cuda or all"));
   }
+  std::optional<double> duration;
   if (!f.duration.empty()) {
-    if (auto seconds = ParseDuration(f.duration); !seconds) return Fail(seconds.error());
+    auto seconds = ParseDuration(f.duration);
+    if (!seconds) return Fail(seconds.error());
+    duration = *seconds;
   }
+  if (Status seeds = CheckSeeds(f); !seeds) return Fail(seeds.error());
+  if (auto shard = ShardOf(f); !shard) return Fail(shard.error());
   auto known = LoadKnownBugs(f.known_bugs);
   if (!known) return Fail(known.error());
   const bool single = f.seed && !f.programs && f.duration.empty() && f.resume.empty();
@@ -262,8 +320,12 @@ int RunFuzz(int argc, char** argv) {
     if (!opened) return Fail(opened.error());
     store = std::move(*opened);
   } else if (!single || !f.out.empty()) {
-    if (f.out.empty()) f.out = "gradfuzz-out";
-    if (Status writable = MakeWritableFolder(f.out); !writable.ok()) return Fail(writable.error());
+    if (f.out.empty()) f.out = NewFolder();
+    if (Status writable = CheckWritableFolder(f.out); !writable) return Fail(writable.error());
+    if (!single && Exists(JoinPath(f.out, store::kDatabaseName))) {
+      return Fail(UsageError(f.out + " holds a campaign already: go on with --resume " + f.out +
+                             ", or name another folder"));
+    }
   }
   campaign::EventQueue events;
   auto pool = MakePool(f.pool, [&](const campaign::PoolEvent& event) { events.Push(event); });
@@ -286,7 +348,15 @@ int RunFuzz(int argc, char** argv) {
     auto created = store::Store::Create(f.out, *record);
     if (!created) return Fail(created.error());
     store = std::move(*created);
-    if (Status set = store->SetKnownBugs(Listed(*known)); !set.ok()) return Fail(set.error());
+    std::fprintf(stderr, "gradfuzz: results go to %s\n", f.out.c_str());
+  } else {
+    if (Status same = CheckSameEnvironment(store->record(), (*pool)->description()); !same) {
+      return Fail(same.error());
+    }
+    if (f.programs || duration) {
+      // What is not given anew is no end any more: the user has just named another.
+      if (Status set = store->SetGoal(f.programs, duration); !set) return Fail(set.error());
+    }
   }
   return RunCampaign(f, *store, **pool, events, *known);
 }

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
@@ -13,6 +12,7 @@
 #include "gradfuzz/cli/command.h"
 #include "gradfuzz/isolate/ladder.h"
 #include "gradfuzz/program/json.h"
+#include "gradfuzz/support/clock.h"
 #include "gradfuzz/support/file.h"
 #include "gradfuzz/support/interrupt.h"
 #include "gradfuzz/support/paths.h"
@@ -182,31 +182,8 @@ report::TerminalStyle Style() {
 }
 
 Result<double> ParseDuration(const std::string& text) {
-  const Error bad = UsageError("'" + text + "' is no duration: 90s, 15m, 2h or 1h30m");
-  double total = 0;
-  const char* at = text.c_str();
-  const char* end = at + text.size();
-  if (at == end) return bad;
-  while (at != end) {
-    double number = 0;
-    const auto parsed = std::from_chars(at, end, number);
-    if (parsed.ec != std::errc() || number < 0) return bad;
-    at = parsed.ptr;
-    double unit = 1;
-    if (at != end) {
-      if (*at == 'h') {
-        unit = 3600;
-      } else if (*at == 'm') {
-        unit = 60;
-      } else if (*at != 's') {
-        return bad;
-      }
-      ++at;
-    }
-    total += number * unit;
-  }
-  if (total <= 0) return bad;
-  return total;
+  if (const auto seconds = gradfuzz::ParseDuration(text)) return *seconds;
+  return UsageError("'" + text + "' is no duration: 90s, 15m, 2h or 1h30m");
 }
 
 Result<LoadedProgram> LoadProgram(const std::string& path, ProgramRunner& runner) {

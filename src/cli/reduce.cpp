@@ -6,6 +6,7 @@
 #include "gradfuzz/cli/command.h"
 #include "gradfuzz/cli/options.h"
 #include "gradfuzz/report/finding_folder.h"
+#include "gradfuzz/support/file.h"
 #include "gradfuzz/support/interrupt.h"
 #include "gradfuzz/support/paths.h"
 
@@ -31,6 +32,8 @@ int RunReduce(int argc, char** argv) {
   app.add_option("--queries", options.reduction.max_queries, "Query budget of the search")
       ->capture_default_str();
   if (const auto code = Parse(app, argc, argv)) return *code;
+  if (!Exists(file)) return Fail(UsageError("there is no file " + file));
+  if (Status writable = CheckWritableFolder(out); !writable) return Fail(writable.error());
   auto known = LoadKnownBugs(known_bugs);
   if (!known) return Fail(known.error());
   options.known = &*known;
@@ -56,8 +59,8 @@ int RunReduce(int argc, char** argv) {
   const auto investigation = isolate::Investigate(**pool, result, *run, options);
   if (isatty(STDERR_FILENO) != 0) std::fputs("\r\033[K", stderr);
   const Finding& finding = investigation.finding;
-  if (finding.reduction.status == "lost") {
-    std::puts("It did not show again in a fresh process with empty caches: no finding.");
+  if (finding.reduction.status == "lost" || finding.confirmed < finding.confirmations) {
+    std::puts("It did not show every time in fresh processes with empty caches: no finding.");
     return kExitClean;
   }
   const std::string folder = JoinPath(JoinPath(out, "findings"), finding.id);

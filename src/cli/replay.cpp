@@ -7,6 +7,7 @@
 
 #include "gradfuzz/cli/command.h"
 #include "gradfuzz/cli/options.h"
+#include "gradfuzz/support/file.h"
 #include "gradfuzz/support/interrupt.h"
 
 namespace gradfuzz::cli {
@@ -67,6 +68,10 @@ int RunReplay(int argc, char** argv) {
   app.add_flag("--expect", expect, "Exit 1 when reality differs from the files' `# expect:` lines");
   app.add_flag("--json", json, "Print the outcomes as JSON");
   if (const auto code = Parse(app, argc, argv)) return *code;
+  // Before a worker is started, which takes a second.
+  for (const std::string& file : files) {
+    if (!Exists(file)) return Fail(UsageError("there is no file " + file));
+  }
   auto pool = MakePool(pool_flags);
   if (!pool) return Fail(pool.error());
   auto run = MakeRunOptions(run_flags, (*pool)->description());

@@ -28,6 +28,32 @@ std::vector<int64_t> Divisors(int64_t n) {
   return divisors;
 }
 
+// A shape with as many elements as `sizes`.
+std::vector<int64_t> DrawReshape(Rng& rng, const std::vector<int64_t>& sizes) {
+  const int64_t numel =
+      std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+  std::vector<int64_t> shape = sizes;
+  const double way = rng.Unit();
+  if (way < 0.2 || numel == 0) {
+    shape = {numel};
+  } else if (way < 0.45 && shape.size() >= 2) {  // merge two neighbours
+    const size_t d = static_cast<size_t>(rng.Below(shape.size() - 1));
+    shape[d] *= shape[d + 1];
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(d) + 1);
+  } else if (way < 0.8 && !shape.empty()) {  // split one
+    const size_t d = static_cast<size_t>(rng.Below(shape.size()));
+    const int64_t factor = rng.Pick(Divisors(shape[d]));
+    shape[d] /= factor;
+    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(d), factor);
+  } else {  // the same sizes in another order
+    rng.Shuffle(&shape);
+  }
+  if (!shape.empty() && numel > 0 && rng.Chance(0.3)) {
+    shape[static_cast<size_t>(rng.Below(shape.size()))] = -1;
+  }
+  return shape;
+}
+
 }  // namespace
 
 int64_t Proposer::Signed(int64_t dim, int64_t dims) { return rng_.Chance(0.4) ? dim - dims : dim; }
@@ -89,31 +115,6 @@ Proposer::Drawn Proposer::DrawDimension(const Sampler& sampler) {
       return Arg::Ints(chosen);
     }
   }
-}
-
-std::vector<int64_t> DrawReshape(Rng& rng, const std::vector<int64_t>& sizes) {
-  const int64_t numel =
-      std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
-  std::vector<int64_t> shape = sizes;
-  const double way = rng.Unit();
-  if (way < 0.2 || numel == 0) {
-    shape = {numel};
-  } else if (way < 0.45 && shape.size() >= 2) {  // merge two neighbours
-    const size_t d = static_cast<size_t>(rng.Below(shape.size() - 1));
-    shape[d] *= shape[d + 1];
-    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(d) + 1);
-  } else if (way < 0.8 && !shape.empty()) {  // split one
-    const size_t d = static_cast<size_t>(rng.Below(shape.size()));
-    const int64_t factor = rng.Pick(Divisors(shape[d]));
-    shape[d] /= factor;
-    shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(d), factor);
-  } else {  // the same sizes in another order
-    rng.Shuffle(&shape);
-  }
-  if (!shape.empty() && numel > 0 && rng.Chance(0.3)) {
-    shape[static_cast<size_t>(rng.Below(shape.size()))] = -1;
-  }
-  return shape;
 }
 
 Proposer::Drawn Proposer::DrawShapeLike(const Sampler& sampler) {

@@ -128,6 +128,10 @@ std::optional<GeneratedProgram> Attempt(const Rng& rng, const Weights& weights, 
   int free_statements = profile.statements;
   if (motif != nullptr) {
     profile.exact = profile.exact && !motif->real;
+    // Complex numbers have no order: no extrema.
+    if (motif->real && program::Info(profile.dtype).is_complex) {
+      profile.dtype = program::DType::kFloat32;
+    }
     profile.mutation = profile.mutation || motif->mutation;
     profile.forward_only = profile.forward_only || motif->forward_only;
     free_statements = motif_rng.Chance(motif->tail) ? static_cast<int>(motif_rng.Between(1, 2)) : 0;

@@ -46,7 +46,7 @@ Cotangent DrawCotangent(Rng& rng, Context& context, const at::Tensor& output,
     recipe.high = *values == 2 ? 1 : 3;
   }
   features->push_back("cotangent." + std::string(kValues[*values].name));
-  if (*layout != 0) features->push_back("cotangent." + std::string(kLayouts[*layout].name));
+  features->push_back("cotangent." + std::string(kLayouts[*layout].name));
   return cotangent;
 }
 

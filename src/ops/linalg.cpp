@@ -50,7 +50,7 @@ std::vector<OpRecord> LinalgRecords() {
        .weight = 0.5},
       {.name = "kron",
        .traits = kProduct,
-       .params = {T(1, 2), Shaped({Exactly(2), Exactly(3)})},
+       .params = {T(1, 2), Contiguous(Shaped({Exactly(2), Exactly(3)}))},
        .weight = 0.4},
       {.name = "einsum",
        .traits = kProduct,

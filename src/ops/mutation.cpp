@@ -18,6 +18,12 @@ OpRecord InPlace(const char* name, uint32_t traits, std::vector<Param> params,
           .weight = weight};
 }
 
+Param Matrix() {
+  Param param = Target(2);
+  param.sampler.high = 2;
+  return param;
+}
+
 }  // namespace
 
 std::vector<OpRecord> MutationRecords() {
@@ -66,7 +72,7 @@ std::vector<OpRecord> MutationRecords() {
       InPlace("Tensor.scatter_add_", kAdd,
               {Target(1), Dim(0), IndexLike(0, 1, kRepeated), Same(2)}),
       InPlace("Tensor.put_", kSet, {Target(1), FlatIndex(0, kUnique), Like("take")}),
-      InPlace("Tensor.fill_diagonal_", kSet, {Target(2), Number()}),
+      InPlace("Tensor.fill_diagonal_", kSet, {Matrix(), Number()}),
       InPlace("Tensor.__setitem__", kSet,
               {Target(1), Of(Kind::kBasicIndex), Like("Tensor.__getitem__", false)}, "", 2 * kRare),
       InPlace("Tensor.__setitem__", kSet, {Target(1), Of(Kind::kBasicIndex), Number()}, "scalar"),

@@ -98,9 +98,7 @@ class Reduction {
     if (candidate.program.statements.empty()) return false;  // no operator, no bug in one
     if (!(program::CostOf(candidate.program) < cost)) return false;
     if (!program::Validate(candidate.program).empty()) return false;
-    if (!tried_.insert(HashOf(candidate.program)).second) return false;
-    // Asking eager costs a thousandth of compiling: no place in a batch for what it rejects.
-    return facts_.values.empty() || tester_.Shapes(candidate.program).has_value();
+    return tried_.insert(HashOf(candidate.program)).second;
   }
 
   // Called for each new current_.
@@ -180,7 +178,7 @@ class Reduction {
       if (seconds_() - start_ >= options_.max_seconds) return Status::kTimeBudget;
       const int left = options_.max_queries - result_.queries;
       if (left <= 0) return Status::kQueryBudget;
-      const size_t size = static_cast<size_t>(std::min(left, std::max(1, tester_.BatchSize())));
+      const size_t size = static_cast<size_t>(std::min(left, std::max(1, tester_.BatchSize(current_))));
       std::vector<Trial> batch = NextBatch(size);
       if (batch.empty()) return Status::kMinimal;
       std::vector<Program> programs;

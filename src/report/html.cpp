@@ -59,13 +59,14 @@ bool IsPlainId(const std::string& id) { return Anchor(id) == "f-" + id && !id.em
 class Table {
  public:
   // A head that starts with '#' is a column of numbers; with '-', one left out on narrow screens;
-  // with '!', one that is never broken.
+  // with '~', both; with '!', one that is never broken.
   explicit Table(const std::vector<std::string>& head, const char* kind = "") {
     out_ = std::string("<div class=\"scroll\"><table") +
            (*kind ? " class=\"" + std::string(kind) + "\"" : "") + "><thead><tr>";
     for (const std::string& h : head) {
       classes_.push_back(h.starts_with('#')   ? "n"
                          : h.starts_with('-') ? "wide"
+                         : h.starts_with('~') ? "n wide"
                          : h.starts_with('!') ? "result"
                                               : "");
       const std::string label = classes_.back().empty() ? h : h.substr(1);
@@ -371,14 +372,15 @@ std::string Yields(const RunSummary& s) {
       return a->programs > b->programs;
     });
     const auto table_of = [&](size_t begin, size_t end) {
-      Table table({axis, "#programs", "#mismatches", "#per 1,000", "#findings"});
+      Table table({"!" + axis, "#programs", "#wrong", "~per 1,000", "#findings"});
       for (size_t i = begin; i < end; ++i) {
         const Yield& y = *rows[i];
         const double per = y.programs > 0 ? 1000.0 * static_cast<double>(y.mismatches) /
                                                 static_cast<double>(y.programs)
                                           : 0;
-        table.Row({Code(y.name), Thousands(y.programs), Thousands(y.mismatches),
-                   y.mismatches > 0 ? Rough(per) : "0", Thousands(y.findings)});
+        table.Row({"<code>" + E(OneLine(y.name)) + "</code>", Thousands(y.programs),
+                   Thousands(y.mismatches), y.mismatches > 0 ? Rough(per) : "0",
+                   Thousands(y.findings)});
       }
       return table.Text();
     };

@@ -45,7 +45,7 @@ table { border-collapse: collapse; font-size: .87rem; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { color: var(--soft); font-weight: 600; white-space: nowrap; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-td.result { white-space: nowrap; }
+td.result, td.result code { white-space: nowrap; overflow-wrap: normal; }
 table.rungs td, table.rungs code { white-space: nowrap; overflow-wrap: normal; }
 table.findings { width: 100%; }
 table.findings tr:hover td, table.findings tr:focus-within td { background: var(--panel); }
@@ -84,7 +84,7 @@ svg.rate .event { stroke: var(--mark); stroke-width: .8; stroke-dasharray: 2 2; 
 svg.rate .mark { fill: var(--mark); }
 .key { width: 1.1rem; height: .8rem; display: inline-block; border: 1px solid var(--line); vertical-align: -.1em; }
 .key.framed { border: 2px solid var(--mark); }
-.yields { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)); gap: 0 1.6rem; align-items: start; }
+.yields { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 0 1.6rem; align-items: start; }
 .yields table { width: 100%; }
 dl { display: grid; grid-template-columns: fit-content(11rem) minmax(0, 1fr); gap: .15rem .9rem; margin: .4rem 0; font-size: .87rem; }
 dt { color: var(--soft); overflow-wrap: anywhere; }

@@ -369,6 +369,16 @@ Status Store::LogEvent(const std::string& kind, int worker, const std::string& d
   return Finish();
 }
 
+Status Store::SetGoal(std::optional<uint64_t> programs, std::optional<double> duration) {
+  record_.programs = programs;
+  record_.duration = duration;
+  Begin();
+  SetMeta("programs", programs ? json(*programs) : json(nullptr));
+  SetMeta("duration", duration ? json(*duration) : json(nullptr));
+  if (Status status = Finish(); !status) return status;
+  return Flush();
+}
+
 Status Store::SetKnownBugs(const std::vector<report::KnownBug>& bugs) {
   json list = json::array();
   for (const report::KnownBug& bug : bugs) {

@@ -89,6 +89,21 @@ Status MakeWritableFolder(const std::string& path) {
   return {};
 }
 
+Status CheckWritableFolder(const std::string& path) {
+  fs::path there = fs::path(path).lexically_normal();
+  struct stat info;
+  while (lstat(there.empty() ? "." : there.c_str(), &info) != 0) {
+    if (errno != ENOENT) return Fault("create folder", path);
+    if (there.empty() || there == there.parent_path()) break;
+    there = there.parent_path();
+  }
+  const std::string existing = there.empty() ? "." : there.string();
+  if (stat(existing.c_str(), &info) != 0) return Fault("create folder", path);
+  if (!S_ISDIR(info.st_mode)) return Fault("create folder", path, ENOTDIR);
+  if (access(existing.c_str(), W_OK | X_OK) != 0) return Fault("write into", existing);
+  return {};
+}
+
 Result<std::string> MakeTempFolder(const std::string& parent, const std::string& prefix) {
   std::string path = parent + "/" + prefix + "XXXXXX";
   if (mkdtemp(path.data()) == nullptr) return Fault("create a temporary folder in", parent);

@@ -302,9 +302,9 @@ class Scales {
                                 : "the script never calls torch.compile");
       return true;
     }
-    const ScriptRung* eager = Eager();
-    if (eager != nullptr && !eager->lost.empty()) {
-      Set(Ruling::kUnclear, Reason::kLost, eager->lost);
+    for (const ScriptRung& rung : evidence_.rungs) {
+      if (rung.lost.empty()) continue;
+      Set(Ruling::kUnclear, Reason::kLost, "under " + rung.rung + " " + rung.lost);
       return true;
     }
     return false;

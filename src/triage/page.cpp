@@ -218,6 +218,19 @@ void PutCriteria(const Report& report, Page* page) {
   }
 }
 
+// The smallest repro to paste, where it is short enough for a page.
+void PutSnippet(const Report& report, Page* page) {
+  if (!report.investigation || report.decision.ruling != Ruling::kBug) return;
+  const CallEvidence& e = report.evidence.calls[*report.decision.call];
+  if (report.evidence.capture.calls[e.call].opaque) return;
+  const std::string snippet = report::EmitSnippet(report.investigation->finding);
+  const auto lines = report::Lines(snippet, 40);
+  if (snippet.empty()) return;
+  page->Line();
+  page->Line("  " + page->Paint(Ink::kDim, "smallest repro"));
+  for (const std::string& line : lines) page->Line(line.empty() ? "" : "  " + line);
+}
+
 void PutScriptKnobs(const Report& report, Page* page) {
   if (report.script_knobs.empty()) return;
   std::vector<std::string> removes;
@@ -241,6 +254,23 @@ void PutScriptKnobs(const Report& report, Page* page) {
                  Count(static_cast<int64_t>(kept), "other"),
              2);
   page->Text("workaround: " + workaround, 2);
+}
+
+void PutBisect(const Report& report, Page* page) {
+  if (!report.bisect.is_object()) return;
+  const auto text = [&](const char* key) {
+    const auto found = report.bisect.find(key);
+    if (found == report.bisect.end() || found->is_null()) return std::string();
+    return found->is_string() ? found->get<std::string>() : found->dump();
+  };
+  std::string said = text("error");
+  if (said.empty()) {
+    said = text("backend");
+    if (!text("subsystem").empty()) said += ", " + text("subsystem");
+    if (!text("number").empty()) said += ", application " + text("number");
+    if (!text("detail").empty()) said += " (" + Shorten(OneLine(text("detail")), 200) + ")";
+  }
+  page->Text("torch's bisector: " + said, 2);
 }
 
 std::string TorchOf(const json& environment) {
@@ -409,12 +439,9 @@ std::string RenderPage(const Report& report, const report::TerminalStyle& style,
           2, Ink::kDim);
     }
   }
+  PutSnippet(report, &page);
   PutScriptKnobs(report, &page);
-  if (!report.bisect.is_null()) {
-    page.Text("torch's bisector: " + (report.bisect.is_string() ? report.bisect.get<std::string>()
-                                                                : report.bisect.dump()),
-              2);
-  }
+  PutBisect(report, &page);
   PutVersions(report, &page);
   PutVerdict(report, &page);
   return page.Take();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gradfuzz/isolate/knobs.h"
+#include "gradfuzz/report/repro.h"
 #include "gradfuzz/support/clock.h"
 
 namespace gradfuzz::triage {
@@ -43,6 +44,7 @@ class Triager {
         Repeat();
       }
     }
+    if (options_.bisect && out_.decision.ruling == Ruling::kBug) Bisect();
     out_.seconds = MonotonicSeconds() - start;
     return std::move(out_);
   }
@@ -72,6 +74,25 @@ class Triager {
     if (!found.finding.first_wrong_rung.empty() && found.finding.reduction.queries == 0) {
       out_.decision.first_wrong_rung = found.finding.first_wrong_rung;
     }
+  }
+
+  // The reduced program's own script where there is one; else the script as it is, for what it is
+  // worth: only one that checks itself can be bisected.
+  void Bisect() {
+    const bool own =
+        !out_.investigation ||
+        out_.evidence.capture.calls[out_.evidence.calls[*out_.decision.call].call].opaque;
+    Say("bisecting");
+    auto answer = runner_.Ask(
+        {{"type", "bisect"},
+         {"text", own ? out_.source.text : report::EmitRepro(out_.investigation->finding)}});
+    if (!answer) {
+      out_.bisect = {{"error", answer.error().message}};
+    } else {
+      out_.bisect = std::move(*answer);
+      out_.bisect.erase("type");
+    }
+    if (out_.investigation) out_.investigation->finding.bisect = out_.bisect;
   }
 
   Result<ScriptRung> Again(const std::string& rung,

@@ -137,8 +137,11 @@ class FakeWorker {
       } else if (type == "ops") {
         Send({{"type", "answer"},
               {"ops",
-               {{{"name", "sum"}, {"family", "aggregation"}, {"traits", {"linear"}}},
-                {{"name", "relu"}, {"family", "pointwise"}, {"traits", json::array()}}}}});
+               {{{"name", "sum"},
+                 {"family", "aggregation"},
+                 {"exact", true},
+                 {"differentiable", true},
+                 {"weight", 1.5}}}}});
       } else if (type == "abort") {
         std::fprintf(stderr, "asked to abort\n");
         abort();
@@ -163,18 +166,18 @@ class FakeWorker {
             {"knobs", json::object()}};
   }
 
-  // A file that holds one number is the program of that seed; "# expect" lines are left alone.
+  // A file that holds one number is the program of that seed; "# expect: " lines go to the header.
   void Parse(const json& request) const {
     std::stringstream lines(request.at("text").get<std::string>());
     std::string line;
+    json header = json::object();
     while (std::getline(lines, line)) {
+      if (line.rfind("# expect: ", 0) == 0) header["expect"].push_back(line.substr(10));
       if (line.empty() || line[0] == '#') continue;
       char* end = nullptr;
       const uint64_t seed = std::strtoull(line.c_str(), &end, 10);
       if (end == line.c_str()) break;
-      Send({{"type", "answer"},
-            {"program", program::ToJson(ProgramOf(seed))},
-            {"header", {{"title", "program " + line}}}});
+      Send({{"type", "answer"}, {"program", program::ToJson(ProgramOf(seed))}, {"header", header}});
       return;
     }
     Send({{"type", "error"},

@@ -101,6 +101,7 @@ class Campaign : private StreamClient {
   Progress* progress_;
 
   std::optional<SeedPlan> plan_;  // used by worker threads, one at a time (StreamClient)
+  int batches_ = 0;               // as plan_
   std::atomic<bool> time_is_up_{false};
   std::atomic<bool> failed_{false};
   std::optional<Error> error_;                     // main thread only

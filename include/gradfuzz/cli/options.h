@@ -23,6 +23,9 @@ struct PoolFlags {
   int workers = 0;      // 0 = one per core
   double deadline = 0;  // seconds per program, 0 = the default
   int batch = 8;
+  // Without options of their own: for foreign code (triage).
+  double ask_deadline = 0;   // seconds per question, 0 = the default
+  int64_t memory_limit = 0;  // bytes of a worker, 0 = none
 };
 void AddPoolFlags(CLI::App& app, PoolFlags* flags);
 Result<std::unique_ptr<campaign::WorkerPool>> MakePool(

@@ -31,7 +31,4 @@ struct Wish {
 std::optional<program::Statement> Propose(Rng& rng, Context& context, const ops::OpRecord& record,
                                           const Wish& wish);
 
-// Attribute samplers, for the tests of their bounds.
-std::vector<int64_t> DrawReshape(Rng& rng, const std::vector<int64_t>& sizes);
-
 }  // namespace gradfuzz::generate

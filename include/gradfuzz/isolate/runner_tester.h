@@ -23,7 +23,7 @@ class RunnerTester : public reduce::Tester {
 
   std::vector<reduce::Answer> Test(const std::vector<program::Program>& candidates) override;
   std::vector<reduce::Answer> Confirm(const program::Program& program, int times) override;
-  int BatchSize() const override;
+  int BatchSize(const program::Program& program) const override;
   void BeStrict() override { strict_ = true; }
   std::optional<std::vector<reduce::ValueInfo>> Shapes(const program::Program& program) override;
   bool Interrupted() const override { return runner_.Interrupted(); }

@@ -26,6 +26,7 @@ struct CaseResult {
   int worker = -1;         // which one ran it
 };
 
+// Thread-safe: several calls may be under way at the same time.
 class ProgramRunner {
  public:
   virtual ~ProgramRunner() = default;

@@ -37,8 +37,8 @@ class Tester {
   // The strict test: default flags, nothing shared between the runs.
   virtual std::vector<Answer> Confirm(const program::Program& program, int times) = 0;
 
-  // How many candidates one call of Test answers at about the price of one; >= 1.
-  virtual int BatchSize() const = 0;
+  // How many candidates like `program` one call of Test answers at about the price of one; >= 1.
+  virtual int BatchSize(const program::Program& program) const = 0;
 
   // From now on Test is as strict as Confirm, if slower: the quick test was seen to err.
   virtual void BeStrict() = 0;

@@ -74,6 +74,8 @@ class Store {
   // What became of a pending mismatch; a new or better finding is saved, hits are counted.
   Status Settle(uint64_t seed, const std::string& device, const Judgement& judgement);
   Status LogEvent(const std::string& kind, int worker, const std::string& detail);
+  // Another end for a resumed campaign.
+  Status SetGoal(std::optional<uint64_t> programs, std::optional<double> duration);
   Status SetKnownBugs(const std::vector<report::KnownBug>& bugs);
   Status AddWarning(const std::string& warning);
   // "interrupted", "all programs done", ...; also the time and what was spent.

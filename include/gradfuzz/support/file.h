@@ -27,6 +27,8 @@ Status WriteJsonFile(const std::string& path, const nlohmann::json& value);
 bool Exists(const std::string& path);
 // Creates the folder and its parents; fine when it is there. Checks that it is writable.
 Status MakeWritableFolder(const std::string& path);
+// Whether MakeWritableFolder would work, as far as can be told without creating anything.
+Status CheckWritableFolder(const std::string& path);
 // A new folder `parent`/`prefix`XXXXXX that only we may enter.
 Result<std::string> MakeTempFolder(const std::string& parent, const std::string& prefix);
 // Removes a file or folder with all that it holds; best effort, never follows links.

@@ -21,6 +21,7 @@ struct TriageOptions {
   isolate::InvestigateOptions investigate;
   // For the settings of a bug that only the script as a whole shows: each costs a run of it.
   double ablation_seconds = 60;
+  bool bisect = false;  // ask torch's bisector, in a child process of the worker
 };
 
 // The same script under another environment.

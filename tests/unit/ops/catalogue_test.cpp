@@ -100,9 +100,15 @@ TEST(Catalogue, ParametersReferOnlyToEarlierOnes) {
         EXPECT_LT(extent.over, static_cast<int>(i));
         EXPECT_LT(extent.times, static_cast<int>(i));
       }
-      if (sampler.kind == Kind::kFloat) EXPECT_FALSE(sampler.floats.empty());
-      if (sampler.kind == Kind::kChoice) EXPECT_FALSE(sampler.choices.empty());
-      if (sampler.kind == Kind::kLikeResult) EXPECT_FALSE(sampler.text.empty());
+      if (sampler.kind == Kind::kFloat) {
+        EXPECT_FALSE(sampler.floats.empty());
+      }
+      if (sampler.kind == Kind::kChoice) {
+        EXPECT_FALSE(sampler.choices.empty());
+      }
+      if (sampler.kind == Kind::kLikeResult) {
+        EXPECT_FALSE(sampler.text.empty());
+      }
     }
   }
 }
@@ -127,10 +133,18 @@ TEST(Catalogue, TraitsAgree) {
   for (const OpRecord& record : Catalogue()) {
     SCOPED_TRACE(Id(record));
     EXPECT_EQ(record.Has(kInPlace), record.family == Family::kMutation);
-    if (record.Has(kWriteOp)) EXPECT_EQ(record.family, Family::kScatter);
-    if (record.Has(kExtremum)) EXPECT_TRUE(record.Has(kExact) && record.Has(kHasKinks));
-    if (record.Has(kTranscendental)) EXPECT_FALSE(record.Has(kExactOnIntegers));
-    if (record.results == 0) EXPECT_TRUE(record.Has(kInPlace));
+    if (record.Has(kWriteOp)) {
+      EXPECT_EQ(record.family, Family::kScatter);
+    }
+    if (record.Has(kExtremum)) {
+      EXPECT_TRUE(record.Has(kExact) && record.Has(kHasKinks));
+    }
+    if (record.Has(kTranscendental)) {
+      EXPECT_FALSE(record.Has(kExactOnIntegers));
+    }
+    if (record.results == 0) {
+      EXPECT_TRUE(record.Has(kInPlace));
+    }
     EXPECT_GT(record.weight, 0);
   }
 }

@@ -38,7 +38,7 @@ class FakeTester : public Tester {
     }
     return answers;
   }
-  int BatchSize() const override { return batch; }
+  int BatchSize(const Program&) const override { return batch; }
   void BeStrict() override { strict = true; }
   std::optional<std::vector<ValueInfo>> Shapes(const Program& p) override {
     if (!with_shapes_) return std::nullopt;

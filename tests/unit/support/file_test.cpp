@@ -63,6 +63,21 @@ TEST_F(FileTest, Folders) {
   EXPECT_FALSE(Exists(folder_ + "/x"));
 }
 
+TEST_F(FileTest, WhetherAFolderCouldBeMadeIsToldWithoutMakingIt) {
+  EXPECT_TRUE(CheckWritableFolder(folder_ + "/a/b/c").ok());
+  EXPECT_TRUE(CheckWritableFolder(folder_ + "/a/b/c/").ok());
+  EXPECT_FALSE(Exists(folder_ + "/a"));
+  EXPECT_TRUE(CheckWritableFolder(folder_).ok());
+  EXPECT_TRUE(CheckWritableFolder("relative/path").ok());
+  ASSERT_TRUE(WriteFileAtomic(folder_ + "/file", "").ok());
+  for (const char* below : {"/file", "/file/x", "/file/x/y"}) {
+    const Status status = CheckWritableFolder(folder_ + below);
+    ASSERT_FALSE(status.ok()) << below;
+    EXPECT_EQ(status.error().message,
+              "cannot create folder " + folder_ + below + ": Not a directory");
+  }
+}
+
 TEST_F(FileTest, RemoveTreeDoesNotFollowLinks) {
   ASSERT_TRUE(MakeWritableFolder(folder_ + "/keep").ok());
   ASSERT_TRUE(WriteFileAtomic(folder_ + "/keep/file", "x").ok());

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Properties of generated programs, over many seeds.
+#include "gradfuzz/generate/generator.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "gradfuzz/evaluate/interpret.h"
+#include "gradfuzz/evaluate/materialise.h"
+#include "gradfuzz/generate/leaf.h"
+#include "gradfuzz/generate/motifs.h"
+#include "gradfuzz/ops/record.h"
+#include "gradfuzz/program/emit.h"
+#include "gradfuzz/program/json.h"
+
+namespace gradfuzz::generate {
+namespace {
+
+using program::Program;
+using program::Statement;
+
+constexpr uint64_t kSeeds = 2000;
+
+// Generated once: the properties below are checked by one test, as ctest starts a process for each.
+const std::vector<GeneratedProgram>& Programs() {
+  static const auto* const programs = [] {
+    auto* all = new std::vector<GeneratedProgram>;
+    for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+      auto generated = Generate(seed, {});
+      if (generated) all->push_back(std::move(*generated));
+    }
+    return all;
+  }();
+  return *programs;
+}
+
+bool AllFinite(const std::vector<at::Tensor>& tensors) {
+  for (const at::Tensor& t : tensors) {
+    if (!at::isfinite(t).all().item<bool>()) return false;
+  }
+  return true;
+}
+
+bool RunsCleanly(const Program& program, int draw) {
+  const evaluate::Observation run = evaluate::Interpret(program, {.draw = draw});
+  if (!run.ok() || !AllFinite(run.outputs)) return false;
+  bool any = program.call.backward == program::CallPlan::Backward::kNone;
+  for (const auto& gradient : run.gradients) {
+    if (!gradient) continue;
+    any = true;
+    if (!at::isfinite(*gradient).all().item<bool>()) return false;
+  }
+  return any;
+}
+
+void ExpectValid() {
+  ASSERT_EQ(Programs().size(), kSeeds);
+  for (size_t i = 0; i < kSeeds; ++i) {
+    const GeneratedProgram& generated = Programs()[i];
+    EXPECT_EQ(program::Validate(generated.program), "") << "seed " << i;
+    EXPECT_FALSE(generated.program.statements.empty()) << "seed " << i;
+    EXPECT_TRUE(generated.lane == "exact" || generated.lane == "real") << "seed " << i;
+  }
+}
+
+void ExpectEagerRunsThem() {
+  int clean = 0;
+  std::string first_failure;
+  for (size_t i = 0; i < Programs().size(); ++i) {
+    const bool ok = RunsCleanly(Programs()[i].program, 0) && RunsCleanly(Programs()[i].program, 2);
+    clean += ok ? 1 : 0;
+    if (!ok && first_failure.empty()) first_failure = program::EmitModule(Programs()[i].program);
+  }
+  std::cout << clean << " of " << kSeeds << " run cleanly in eager\n";
+  EXPECT_GE(clean * 1000, static_cast<int>(kSeeds) * 995) << first_failure;
+}
+
+void ExpectTheSameAgain() {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    const auto again = Generate(seed, {});
+    ASSERT_TRUE(again.ok());
+    EXPECT_EQ(again->program, Programs()[seed].program) << "seed " << seed;
+    EXPECT_EQ(again->features, Programs()[seed].features) << "seed " << seed;
+    EXPECT_EQ(again->lane, Programs()[seed].lane) << "seed " << seed;
+  }
+}
+
+void ExpectDistinct() {
+  std::set<std::string> texts;
+  for (const GeneratedProgram& generated : Programs()) {
+    texts.insert(program::ToJson(generated.program).dump());
+  }
+  EXPECT_EQ(texts.size(), Programs().size());
+}
+
+void ExpectJsonRoundTrips() {
+  for (const GeneratedProgram& generated : Programs()) {
+    const auto copy = program::FromJson(program::ToJson(generated.program));
+    ASSERT_TRUE(copy.ok()) << copy.error().message;
+    EXPECT_EQ(*copy, generated.program);
+  }
+}
+
+// What the exact lane claims: computing in another precision changes nothing at all.
+void ExpectExactLaneExact() {
+  int exact = 0;
+  for (size_t i = 0; i < Programs().size(); ++i) {
+    const GeneratedProgram& generated = Programs()[i];
+    if (generated.lane != "exact") continue;
+    ++exact;
+    for (const int draw : {0, 1, 7}) {  // 7: a draw that generation has not seen
+      const auto own = evaluate::Interpret(generated.program, {.draw = draw});
+      const auto wide = evaluate::Reference(generated.program, {.draw = draw});
+      ASSERT_TRUE(own.ok() && wide.ok()) << "seed " << i << own.error << wide.error;
+      for (size_t o = 0; o < own.outputs.size(); ++o) {
+        EXPECT_TRUE(at::equal(own.outputs[o].to(at::kDouble), wide.outputs[o].to(at::kDouble)))
+            << "seed " << i << "\n"
+            << program::EmitModule(generated.program);
+      }
+      for (size_t g = 0; g < own.gradients.size(); ++g) {
+        ASSERT_EQ(own.gradients[g].has_value(), wide.gradients[g].has_value());
+        if (!own.gradients[g]) continue;
+        EXPECT_TRUE(
+            at::equal(own.gradients[g]->to(at::kDouble), wide.gradients[g]->to(at::kDouble)))
+            << "seed " << i << "\n"
+            << program::EmitModule(generated.program);
+      }
+    }
+  }
+  EXPECT_GE(exact * 10, static_cast<int>(kSeeds));  // at least a tenth is in the exact lane
+}
+
+// The operand that holds the indices of a write without accumulation, on one draw.
+void ExpectNoneTwice(const at::Tensor& index, int64_t dim, const std::string& source) {
+  if (index.numel() == 0 || index.dim() == 0) return;
+  const auto sorted = std::get<0>(index.sort(dim));
+  if (sorted.size(dim) < 2) return;
+  const auto steps = sorted.diff(1, dim);
+  EXPECT_TRUE((steps > 0).all().item<bool>()) << source;
+}
+
+TEST(Generate, WritesWithoutAccumulationNameNoElementTwice) {
+  static const std::set<std::string> kAlong = {"index_copy", "Tensor.index_copy_", "scatter",
+                                               "Tensor.scatter_"};
+  int seen = 0;
+  GenerateOptions options;
+  options.weights = {{"family.scatter", 20.0}, {"family.mutation", 20.0}};
+  for (uint64_t seed = 0; seed < 600; ++seed) {
+    const auto generated = Generate(seed, options);
+    ASSERT_TRUE(generated.ok());
+    const Program& program = generated->program;
+    const auto leaves = evaluate::MakeInputs(program.storages, program.leaves, 1, at::kCPU).leaves;
+    const auto leaf = [&](const program::Arg& arg) {
+      return leaves[static_cast<size_t>(arg.As<program::ValueRef>().id)];
+    };
+    for (const Statement& s : program.statements) {
+      const std::string source = s.op + " in seed " + std::to_string(seed);
+      if (kAlong.count(s.op) != 0 && s.args[3].Is<program::ValueRef>()) {
+        const at::Tensor index = leaf(s.args[2]);
+        const int64_t dim = s.args[1].As<int64_t>();
+        ExpectNoneTwice(index, index.dim() == 1 ? 0 : dim, source);
+        ++seen;
+      }
+      const bool put = s.op == "put" || s.op == "Tensor.put_";
+      if (put && s.kwargs.empty()) {
+        ExpectNoneTwice(leaf(s.args[1]).flatten(), 0, source);
+        ++seen;
+      }
+      if ((s.op == "index_put" || s.op == "Tensor.index_put_") && s.kwargs.empty()) {
+        const auto& list = s.args[1].As<program::ArgList>();
+        at::Tensor cells = leaf(list[0]);
+        if (list.size() == 2) cells = cells * 100000 + leaf(list[1]);
+        ExpectNoneTwice(cells, 0, source);
+        ++seen;
+      }
+    }
+  }
+  EXPECT_GE(seen, 100);
+}
+
+// A silent loss of yield is a bug of the generator: everything must occur.
+void ExpectYields() {
+  std::map<std::string, int> yields;
+  int refused = 0;
+  int proposals = 0;
+  for (const GeneratedProgram& generated : Programs()) {
+    for (const std::string& feature : generated.features) ++yields[feature];
+    refused += generated.refused;
+    proposals += generated.proposals;
+  }
+  EXPECT_LE(refused * 20, proposals) << "eager refuses more than one proposal in twenty";
+  for (const std::string& name : WeightNames()) {
+    if (name == "feature.mutation" || name == "feature.exact_lane") continue;  // of draws
+    if (name == "feature.empty" || name.starts_with("size.")) continue;        // of draws
+    EXPECT_GT(yields[name], 0) << name;
+  }
+  for (const char* name : {"lane.exact", "lane.real", "feature.fan_out", "feature.in_place",
+                           "feature.several_outputs", "size.zero", "size.one_element",
+                           "size.scalar", "size.large", "index.unique", "index.repeated"}) {
+    EXPECT_GT(yields[name], 0) << name;
+  }
+  // An operator that is rare by weight may be missing among these seeds; drawn on purpose it is
+  // not.
+  for (const ops::OpRecord& record : ops::Catalogue()) {
+    const std::string name = "op." + ops::Id(record);
+    if (yields[name] > 0 || record.aten == ops::kPythonOnly) continue;
+    GenerateOptions options;
+    // About one statement in four.
+    options.weights = {
+        {name, 60 / record.weight}, {"motif.none", 1000.0}, {"feature.mutation", 4.0}};
+    for (uint64_t seed = 0; seed < 40 && yields[name] == 0; ++seed) {
+      const auto generated = Generate(seed, options);
+      ASSERT_TRUE(generated.ok());
+      for (const std::string& feature : generated->features) {
+        if (feature == name) ++yields[name];
+      }
+    }
+    EXPECT_GT(yields[name], 0) << name;
+  }
+}
+
+TEST(Generate, WeightZeroSwitchesOff) {
+  GenerateOptions options;
+  options.weights = {{"family.mutation", 0.0}, {"op.sum", 0.0},
+                     {"dtype.bfloat16", 0.0},  {"layout.expanded", 0.0},
+                     {"motif.attention", 0.0}, {"feature.alias_inputs", 0.0},
+                     {"feature.dynamic", 0.0}};
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const auto generated = Generate(seed, options);
+    ASSERT_TRUE(generated.ok());
+    for (const std::string& feature : generated->features) {
+      EXPECT_NE(feature, "family.mutation");
+      EXPECT_NE(feature, "op.sum");
+      EXPECT_NE(feature, "dtype.bfloat16");
+      EXPECT_NE(feature, "layout.expanded");
+      EXPECT_NE(feature, "motif.attention");
+      EXPECT_NE(feature, "feature.alias_inputs");
+      EXPECT_NE(feature, "feature.dynamic");
+    }
+  }
+}
+
+TEST(Generate, SaysWhenTheWeightsLeaveNothing) {
+  GenerateOptions options;
+  for (const ops::OpRecord& record : ops::Catalogue()) {
+    options.weights.emplace_back("op." + ops::Id(record), 0.0);
+  }
+  const auto generated = Generate(1, options);
+  ASSERT_FALSE(generated.ok());
+  EXPECT_NE(generated.error().message.find("weights"), std::string::npos);
+}
+
+TEST(Generate, KeepsToTheNumberOfStatements) {
+  GenerateOptions options;
+  options.max_statements = 1;
+  options.weights = {{"feature.scalar_output", 0.0}};
+  for (const Motif& motif : Motifs()) {
+    options.weights.emplace_back("motif." + std::string(motif.name), 0.0);
+  }
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const auto generated = Generate(seed, options);
+    ASSERT_TRUE(generated.ok());
+    EXPECT_EQ(generated->program.statements.size(), 1U);
+  }
+}
+
+void ExpectShortOnes() {
+  int is_short = 0;
+  for (const GeneratedProgram& generated : Programs()) {
+    is_short += generated.program.statements.size() <= 3 ? 1 : 0;
+  }
+  EXPECT_GE(is_short * 2, static_cast<int>(kSeeds));
+}
+
+TEST(Generate, PropertiesOverManySeeds) {
+  ExpectValid();
+  ASSERT_FALSE(HasFailure());
+  ExpectEagerRunsThem();
+  ExpectTheSameAgain();
+  ExpectDistinct();
+  ExpectJsonRoundTrips();
+  ExpectExactLaneExact();
+  ExpectYields();
+  ExpectShortOnes();
+}
+
+}  // namespace
+}  // namespace gradfuzz::generate
