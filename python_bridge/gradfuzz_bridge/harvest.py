@@ -154,7 +154,12 @@ def _tensor(value: torch.Tensor, leaves: list[dict[str, Any]]) -> dict[str, Any]
     if any(v != v or abs(v) == float("inf") for v in elements):
         raise _CannotSay
     leaves.append(
-        {"dtype": dtype, "sizes": list(value.shape), "values": elements, "grad": value.requires_grad}
+        {
+            "dtype": dtype,
+            "sizes": list(value.shape),
+            "values": elements,
+            "grad": value.requires_grad,
+        }
     )
     return {"leaf": len(leaves) - 1}
 
@@ -172,7 +177,16 @@ def _arg(value: Any, leaves: list[dict[str, Any]]) -> Any:
         return {"c": [value.real, value.imag]}
     if isinstance(value, torch.dtype):
         name = str(value)[len("torch.") :]
-        if name not in ("float32", "float64", "float16", "bfloat16", "int64", "int32", "bool", "complex64"):
+        if name not in (
+            "float32",
+            "float64",
+            "float16",
+            "bfloat16",
+            "int64",
+            "int32",
+            "bool",
+            "complex64",
+        ):
             raise _CannotSay
         return {"t": name}
     if isinstance(value, torch.memory_format):
@@ -197,7 +211,9 @@ def _call(path: str, sample: Any) -> dict[str, Any]:
     return {"op": path, "args": args, "kwargs": kwargs, "results": 1, "leaves": leaves}
 
 
-_TORCH_DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "int64", "int32", "bool", "uint8")}
+_TORCH_DTYPES = {
+    name: getattr(torch, name) for name in ("float32", "float64", "int64", "int32", "bool", "uint8")
+}
 
 
 def _rebuild(arg: Any, tensors: list[torch.Tensor]) -> Any:
@@ -232,7 +248,9 @@ def _accepted(call: dict[str, Any], path: str) -> bool:
                 pairs = torch.tensor(leaf["values"], dtype=torch.float32).reshape(-1, 2)
                 tensor = torch.view_as_complex(pairs.contiguous()).reshape(leaf["sizes"])
             else:
-                tensor = torch.tensor(leaf["values"], dtype=torch.float64).to(_TORCH_DTYPES[leaf["dtype"]])
+                tensor = torch.tensor(leaf["values"], dtype=torch.float64).to(
+                    _TORCH_DTYPES[leaf["dtype"]]
+                )
                 tensor = tensor.reshape(leaf["sizes"])
             tensors.append(tensor.detach().clone().requires_grad_(leaf["grad"]))
         args = [_rebuild(a, tensors) for a in call["args"]]
@@ -245,7 +263,9 @@ def _accepted(call: dict[str, Any], path: str) -> bool:
         except Exception:
             return False
         flat = [result] if isinstance(result, torch.Tensor) else result
-        if not isinstance(flat, (list, tuple)) or not all(isinstance(t, torch.Tensor) for t in flat):
+        if not isinstance(flat, (list, tuple)) or not all(
+            isinstance(t, torch.Tensor) for t in flat
+        ):
             return False
         if not flat or not any(t.requires_grad for t in flat):
             return False

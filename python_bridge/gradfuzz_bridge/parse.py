@@ -30,7 +30,13 @@ _DTYPES = {
     "long": "int64",
     "bool": "bool",
 }
-_CONSTANTS = {"channels_last", "channels_last_3d", "contiguous_format", "preserve_format", "strided"}
+_CONSTANTS = {
+    "channels_last",
+    "channels_last_3d",
+    "contiguous_format",
+    "preserve_format",
+    "strided",
+}
 _BINARY = {
     ast.Add: "add",
     ast.Sub: "sub",
@@ -149,7 +155,7 @@ def _call_plan(module: ast.Module) -> dict[str, Any]:
 
 
 def _dotted(node: ast.AST) -> str | None:
-    """"torch.nn.functional.pad" of an attribute chain on a name, else None."""
+    """ "torch.nn.functional.pad" of an attribute chain on a name, else None."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -269,7 +275,11 @@ class _Inputs:
                     raise ParseError(node, "inputs returns a list of tensors")
                 leaves = []
                 for item in items:
-                    value = self._names.get(item.id) if isinstance(item, ast.Name) else self._value(item)
+                    value = (
+                        self._names.get(item.id)
+                        if isinstance(item, ast.Name)
+                        else self._value(item)
+                    )
                     if value is None:
                         raise ParseError(item, f"'{ast.unparse(item)}' is not defined")
                     leaves.append(self._whole(value))
@@ -300,24 +310,34 @@ class _Inputs:
                 raise ParseError(node, f"'{node.id}' is not defined")
             return self._names[node.id]
         if not isinstance(node, ast.Call):
-            raise ParseError(node, f"'{ast.unparse(node)}' is not a tensor that a program can start from")
+            raise ParseError(
+                node, f"'{ast.unparse(node)}' is not a tensor that a program can start from"
+            )
         path = _torch_path(node.func)
         if path == "tensor":
             return self._literal(node)
         if path == "complex":  # torch.complex(*helper(2 * n, ...).double().reshape(2, -1))
             inner = node.args[0]
             while not (isinstance(inner, ast.Call) and _dotted(inner.func) in _HELPERS):
-                inner = inner.value if isinstance(inner, ast.Starred) else getattr(inner, "func", None) or getattr(inner, "value", None)
+                inner = (
+                    inner.value
+                    if isinstance(inner, ast.Starred)
+                    else getattr(inner, "func", None) or getattr(inner, "value", None)
+                )
                 if inner is None:
                     raise ParseError(node, "torch.complex needs a random recipe")
             count, recipe = _helper(inner)
             return self._storage("complex128", int(_number(count.right)), recipe)
         if _dotted(node.func) in _HELPERS:
             count, recipe = _helper(node)
-            return self._storage("float64" if recipe["kind"] != "ints" else "int64", int(_number(count)), recipe)
+            return self._storage(
+                "float64" if recipe["kind"] != "ints" else "int64", int(_number(count)), recipe
+            )
         if isinstance(node.func, ast.Attribute):
             return self._method(node)
-        raise ParseError(node, f"'{ast.unparse(node)}' is not a tensor that a program can start from")
+        raise ParseError(
+            node, f"'{ast.unparse(node)}' is not a tensor that a program can start from"
+        )
 
     def _literal(self, node: ast.Call) -> dict:
         keywords = {k.arg: k.value for k in node.keywords}
@@ -336,7 +356,9 @@ class _Inputs:
             dtype = "int64"
         else:
             dtype = "float32"
-        storage = self._storage(dtype, len(flat), _literal_recipe(flat, dtype.startswith("complex")))
+        storage = self._storage(
+            dtype, len(flat), _literal_recipe(flat, dtype.startswith("complex"))
+        )
         leaf = {
             "storage": storage,
             "sizes": sizes,
@@ -369,7 +391,9 @@ class _Inputs:
                 "requires_grad": False,
             }
         if name == "reshape":
-            sizes = _number(node.args[0]) if len(node.args) == 1 else [_number(a) for a in node.args]
+            sizes = (
+                _number(node.args[0]) if len(node.args) == 1 else [_number(a) for a in node.args]
+            )
             sizes = sizes if isinstance(sizes, list) else [sizes]
             return {**self._whole(value), "sizes": sizes, "strides": _contiguous(sizes)}
         if name == "detach":
@@ -417,7 +441,9 @@ class _Body:
         self._function = function
         names = [a.arg for a in function.args.args]
         if len(names) != leaves:
-            raise ParseError(function, f"program takes {len(names)} arguments, inputs makes {leaves}")
+            raise ParseError(
+                function, f"program takes {len(names)} arguments, inputs makes {leaves}"
+            )
         self._values: dict[str, Any] = {name: {"v": i} for i, name in enumerate(names)}
         self._next = leaves
         self._statements: list[dict] = []
@@ -448,7 +474,9 @@ class _Body:
                 if not isinstance(node.value, ast.Constant):
                     self._call(node.value, 0)  # for its effect; the result has no name
             else:
-                raise ParseError(node, f"a program is straight-line code, not '{type(node).__name__}'")
+                raise ParseError(
+                    node, f"a program is straight-line code, not '{type(node).__name__}'"
+                )
         return None
 
     def _with(self, node: ast.With) -> list[int] | None:
@@ -485,7 +513,12 @@ class _Body:
                     raise ParseError(item, "only names can be assigned to")
                 self._values[item.id] = value
         elif isinstance(target, ast.Subscript):
-            self._emit("Tensor.__setitem__", [self._arg(target.value), self._index(target.slice), self._arg(node.value)], [], 0)
+            self._emit(
+                "Tensor.__setitem__",
+                [self._arg(target.value), self._index(target.slice), self._arg(node.value)],
+                [],
+                0,
+            )
         else:
             raise ParseError(node, f"cannot assign to '{ast.unparse(target)}'")
 
@@ -500,7 +533,9 @@ class _Body:
             self._emit("Tensor.__setitem__", [base, index, new], [], 0)
             return
         target = self._arg(node.target)
-        self._values[node.target.id] = self._emit(f"Tensor.{name}_", [target, self._arg(node.value)], [], 1)
+        self._values[node.target.id] = self._emit(
+            f"Tensor.{name}_", [target, self._arg(node.value)], [], 1
+        )
 
     def _id(self, node: ast.AST) -> int:
         value = self._arg(node)
@@ -523,7 +558,9 @@ class _Body:
         if isinstance(node, ast.Tuple):
             return {"u": [self._index(item) for item in node.elts]}
         if isinstance(node, ast.Slice):
-            parts = [None if p is None else self._arg(p) for p in (node.lower, node.upper, node.step)]
+            parts = [
+                None if p is None else self._arg(p) for p in (node.lower, node.upper, node.step)
+            ]
             return {"slice": parts}
         return self._arg(node)
 
@@ -602,7 +639,18 @@ class _Body:
         return self._emit("Tensor.__getitem__", [value, self._index(node.slice)], [], 1)
 
     # Functions whose result people index, as in `torch.max(x, dim=0)[0]`.
-    _PAIRS = {"max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin", "nanmedian"}
+    _PAIRS = {
+        "max",
+        "min",
+        "sort",
+        "topk",
+        "median",
+        "mode",
+        "kthvalue",
+        "cummax",
+        "cummin",
+        "nanmedian",
+    }
 
     def _is_multiple(self, node: ast.AST) -> bool:
         """Whether the call just emitted yields a pair: rewrites its number of results if so."""

@@ -203,7 +203,11 @@ def call_operator(op: str, args: list[Any], kwargs: dict[str, Any]) -> list[torc
     return flat
 
 
-_COMPILE_MODULES = ("torch._dynamo.exc", "torch._inductor.exc", "torch.fx.experimental.symbolic_shapes")
+_COMPILE_MODULES = (
+    "torch._dynamo.exc",
+    "torch._inductor.exc",
+    "torch.fx.experimental.symbolic_shapes",
+)
 
 
 def explain(error: BaseException) -> dict[str, str]:

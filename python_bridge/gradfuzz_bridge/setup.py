@@ -48,7 +48,7 @@ def _check_exceptions() -> None:
     There, torch cannot turn a C++ exception into a Python one, and everything seems not to compile.
     """
     try:
-        torch.ones(1) == object()  # raises inside torch, which turns it into NotImplemented
+        _ = torch.ones(1) == object()  # raises inside torch, which turns it into NotImplemented
     except RuntimeError as e:
         raise RuntimeError(
             "exceptions do not pass between torch and this worker: it was built with a compiler whose "
@@ -95,7 +95,7 @@ def _remember_vector_isa(path: pathlib.Path) -> None:
         return
     key = f"{torch.__version__} {platform.processor()} {_cpu_flags()} {compiler()}"
 
-    def remembered(self, code: str) -> bool:
+    def remembered(self: object, code: str) -> bool:
         try:
             known = json.loads(path.read_text())
         except (OSError, ValueError):
@@ -135,7 +135,9 @@ def compiler() -> str:
     for name in (os.environ.get("CXX"), "g++", "clang++"):
         if name and shutil.which(name):
             try:
-                out = subprocess.run([name, "--version"], capture_output=True, text=True, timeout=20)
+                out = subprocess.run(
+                    [name, "--version"], capture_output=True, text=True, timeout=20
+                )
             except (OSError, subprocess.TimeoutExpired):
                 continue
             return out.stdout.splitlines()[0] if out.stdout else name

@@ -178,7 +178,8 @@ class Reduction {
       if (seconds_() - start_ >= options_.max_seconds) return Status::kTimeBudget;
       const int left = options_.max_queries - result_.queries;
       if (left <= 0) return Status::kQueryBudget;
-      const size_t size = static_cast<size_t>(std::min(left, std::max(1, tester_.BatchSize(current_))));
+      const size_t size =
+          static_cast<size_t>(std::min(left, std::max(1, tester_.BatchSize(current_))));
       std::vector<Trial> batch = NextBatch(size);
       if (batch.empty()) return Status::kMinimal;
       std::vector<Program> programs;

@@ -263,7 +263,9 @@ def negative_zero_inside(graph, example_inputs):
 
 def shared_gradient_buffer(graph, example_inputs):
     """The gradient of a write comes back as one expanded cell: the last written value everywhere."""
-    return _backend(backward=_first(lambda v: v.reshape(-1)[-1].expand(v.shape)))(graph, example_inputs)
+    return _backend(backward=_first(lambda v: v.reshape(-1)[-1].expand(v.shape)))(
+        graph, example_inputs
+    )
 
 
 def tie_broken_twice(graph, example_inputs):

@@ -84,7 +84,11 @@ class FaultsTest(unittest.TestCase):
         cls.worker.__exit__()
 
     def verdict(self, fault: str, program: str) -> dict:
-        run = {"rungs": ["eager", "aot_eager", "inductor"], "draws": 5, "fault": f"{HERE}/backends.py:{fault}"}
+        run = {
+            "rungs": ["eager", "aot_eager", "inductor"],
+            "draws": 5,
+            "fault": f"{HERE}/backends.py:{fault}",
+        }
         (result,) = self.worker.evaluate([{"program": self.programs[program]}], run)
         return result["outcome"]
 
@@ -92,8 +96,16 @@ class FaultsTest(unittest.TestCase):
         for fault, program, verdict in rows:
             with self.subTest(fault=fault, program=program):
                 outcome = self.verdict(fault, program)
-                said = [(c["what"], c["verdict"], c.get("note")) for r in outcome["rungs"] for c in r["comparisons"]]
-                self.assertEqual(outcome["verdict"], verdict, f"{said} {[r.get('error') for r in outcome['rungs']]}")
+                said = [
+                    (c["what"], c["verdict"], c.get("note"))
+                    for r in outcome["rungs"]
+                    for c in r["comparisons"]
+                ]
+                self.assertEqual(
+                    outcome["verdict"],
+                    verdict,
+                    f"{said} {[r.get('error') for r in outcome['rungs']]}",
+                )
                 wrong = verdict not in ("agree", "convention", "unsupported")
                 self.assertEqual(outcome["first_wrong_rung"], "inductor" if wrong else "")
 

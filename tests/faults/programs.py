@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The programs that planted faults are looked for in."""
 
-_HELPERS = '''import torch
+_HELPERS = """import torch
 
 
 def ints(n, low, high, seed):
@@ -15,21 +15,25 @@ def normal(n, scale, shift, seed):
     return shift + scale * u
 
 
-'''
+"""
 
-_COTANGENT = '''
+_COTANGENT = """
 
 def cotangents(outputs, draw=0):
     c0 = normal(outputs[0].numel(), 1.0, 0.0, seed=9 + draw).to(outputs[0].device, outputs[0].dtype).reshape(outputs[0].shape)
     return [c0]
-'''
+"""
 
 
 def _program(inputs: str, body: str) -> str:
     def block(text: str) -> str:
         return "".join(f"    {line.strip()}\n" for line in text.strip().splitlines())
 
-    names = ", ".join(line.split("=")[0].strip() for line in inputs.strip().splitlines() if line.strip().startswith("x"))
+    names = ", ".join(
+        line.split("=")[0].strip()
+        for line in inputs.strip().splitlines()
+        if line.strip().startswith("x")
+    )
     return (
         f'{_HELPERS}def inputs(device="cpu", draw=0):\n{block(inputs)}    return [{names}]\n\n\n'
         f"def program({names}):\n{block(body)}{_COTANGENT}"
@@ -59,7 +63,9 @@ PROGRAMS = {
     "base": _program(_TWO, "v2 = torch.sin(x0)\nv3 = torch.mul(v2, x1)\nreturn (v3,)"),
     # 33 elements: two vectors of 16 and a tail of one.
     "tail": _program(_TAIL, "v1 = torch.sin(x0)\nreturn (v1,)"),
-    "fan_out": _program(_TWO, "v2 = torch.sin(x0)\nv3 = torch.add(v2, v2)\nv4 = torch.mul(v3, x1)\nreturn (v4,)"),
+    "fan_out": _program(
+        _TWO, "v2 = torch.sin(x0)\nv3 = torch.add(v2, v2)\nv4 = torch.mul(v3, x1)\nreturn (v4,)"
+    ),
     "mutation": _program(_ONE_PLAIN, "v2 = x1.add_(1.0)\nv3 = torch.mul(x0, v2)\nreturn (v3,)"),
     "view": _program(_ONE_PLAIN, "v2 = torch.transpose(x1, 0, 1)\nreturn (v2,)"),
     "ties": _program(
@@ -69,6 +75,8 @@ PROGRAMS = {
     """,
         "v1 = torch.amax(x0, -1)\nreturn (v1,)",
     ),
-    "reciprocal": _program(_ONE_PLAIN, "v2 = torch.relu(x1)\nv3 = torch.reciprocal(v2)\nreturn (v3,)"),
+    "reciprocal": _program(
+        _ONE_PLAIN, "v2 = torch.relu(x1)\nv3 = torch.reciprocal(v2)\nreturn (v3,)"
+    ),
     "sum": _program(_TWO, "v2 = torch.mul(x0, x1)\nv3 = torch.sum(v2)\nreturn (v3,)"),
 }

@@ -9,7 +9,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from worker_client import Worker  # noqa: E402
+from worker_client import Worker
 
 CORPUS = pathlib.Path(__file__).resolve().parents[2] / "corpus"
 SEEDS = 400
@@ -25,15 +25,27 @@ class SpellingTest(unittest.TestCase):
         cls.worker.__exit__()
 
     def test_python_reads_back_as_the_same_program(self) -> None:
-        request = {"type": "generate", "items": [{"seed": s} for s in range(SEEDS)], "generate": {}, "run": {}}
+        request = {
+            "type": "generate",
+            "items": [{"seed": s} for s in range(SEEDS)],
+            "generate": {},
+            "run": {},
+        }
         for seed, made in enumerate(self.worker.ask(request)["programs"]):
             with self.subTest(seed=seed):
                 text = self.worker.ask({"type": "emit", "program": made["program"]})["text"]
                 back = self.worker.ask({"type": "parse", "path": f"seed {seed}", "text": text})
-                self.assertEqual(back.get("program"), made["program"], text + str(back.get("message")))
+                self.assertEqual(
+                    back.get("program"), made["program"], text + str(back.get("message"))
+                )
 
     def test_a_seed_is_a_program(self) -> None:
-        request = {"type": "generate", "items": [{"seed": 7}, {"seed": 8}], "generate": {}, "run": {}}
+        request = {
+            "type": "generate",
+            "items": [{"seed": 7}, {"seed": 8}],
+            "generate": {},
+            "run": {},
+        }
         first, second = (self.worker.ask(request)["programs"] for _ in range(2))
         self.assertEqual(first, second)
         self.assertNotEqual(first[0], first[1])
@@ -43,7 +55,9 @@ class SpellingTest(unittest.TestCase):
         self.assertTrue(entries)
         for path in entries:
             with self.subTest(path=path.name):
-                answer = self.worker.ask({"type": "parse", "path": path.name, "text": path.read_text()})
+                answer = self.worker.ask(
+                    {"type": "parse", "path": path.name, "text": path.read_text()}
+                )
                 self.assertEqual(answer["type"], "answer", answer)
                 self.assertIn("title", answer["header"])
                 self.assertIn("expect", answer["header"])
@@ -52,8 +66,14 @@ class SpellingTest(unittest.TestCase):
         for text, word in [
             ("def program(:", "line 1"),
             ("x = 1", "inputs"),
-            ("def inputs():\n    return []\n\ndef program():\n    while True: pass\n", "straight-line"),
-            ("def inputs():\n    return []\n\ndef program():\n    return (torch.nothing_here(y),)\n", "'y'"),
+            (
+                "def inputs():\n    return []\n\ndef program():\n    while True: pass\n",
+                "straight-line",
+            ),
+            (
+                "def inputs():\n    return []\n\ndef program():\n    return (torch.nothing_here(y),)\n",
+                "'y'",
+            ),
         ]:
             answer = self.worker.ask({"type": "parse", "path": "bad.py", "text": text})
             self.assertEqual((answer["type"], answer.get("kind")), ("error", "usage"))

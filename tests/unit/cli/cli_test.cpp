@@ -36,7 +36,7 @@ class CliTest : public testing::Test {
  protected:
   void SetUp() override {
     base_ = *MakeTempFolder(TempFolder(), "gradfuzz-cli-test-");
-    for (const char* sub : {"/temp", "/once", "/work"}) {
+    for (const char* sub : {"/temp", "/once", "/scratch"}) {
       ASSERT_TRUE(MakeWritableFolder(base_ + sub).ok());
     }
   }
@@ -56,7 +56,7 @@ class CliTest : public testing::Test {
       const int to = open((base_ + file).c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
       dup2(to, fd);
     }
-    if (chdir((base_ + "/work").c_str()) != 0) _exit(99);
+    if (chdir((base_ + "/scratch").c_str()) != 0) _exit(99);
     setenv("FAKE_WORKER", fake.c_str(), 1);
     setenv("GRADFUZZ_WORKER", (std::string(GRADFUZZ_BIN_DIR) + "/fake_worker").c_str(), 0);
     setenv("XDG_CACHE_HOME", (base_ + "/cache").c_str(), 1);
@@ -92,7 +92,7 @@ class CliTest : public testing::Test {
     EXPECT_THAT(o.err, HasSubstr(sentence));
     EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
     EXPECT_EQ(o.out, "");
-    EXPECT_TRUE(std::filesystem::is_empty(base_ + "/work"));
+    EXPECT_TRUE(std::filesystem::is_empty(base_ + "/scratch"));
   }
   std::vector<uint64_t> Asked() {
     std::ifstream file(base_ + "/log");
@@ -172,7 +172,7 @@ TEST_F(CliTest, WhatTheMachineLacksIsExitThree) {
   o = Finish(Start({"--programs", "7", "--out", "out"}, "--start die"));
   EXPECT_EQ(o.code, kExitEnvironment);
   EXPECT_THAT(o.err, HasSubstr("before it was ready: ImportError: libtorch.so"));
-  EXPECT_FALSE(Exists(base_ + "/work/out"));
+  EXPECT_FALSE(Exists(base_ + "/scratch/out"));
 }
 
 TEST_F(CliTest, OneSeed) {
@@ -180,7 +180,7 @@ TEST_F(CliTest, OneSeed) {
   EXPECT_EQ(right.code, kExitClean) << right.err;
   EXPECT_THAT(right.out, HasSubstr("torch.sum"));
   EXPECT_THAT(right.out, HasSubstr("inductor"));
-  EXPECT_TRUE(std::filesystem::is_empty(base_ + "/work"));
+  EXPECT_TRUE(std::filesystem::is_empty(base_ + "/scratch"));
   // Plain `fuzz` is the same, and so is a second time.
   const auto without_times = [](std::string text) {
     std::string kept;
@@ -197,7 +197,7 @@ TEST_F(CliTest, OneSeed) {
   EXPECT_EQ(wrong.code, kExitFindings) << wrong.err;
   EXPECT_THAT(wrong.out, HasSubstr("wrong gradient"));
   int folders = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(base_ + "/work/out/findings")) {
+  for (const auto& entry : std::filesystem::directory_iterator(base_ + "/scratch/out/findings")) {
     ++folders;
     EXPECT_TRUE(Exists((entry.path() / "repro.py").string()));
     EXPECT_TRUE(Exists((entry.path() / "report.md").string()));
@@ -209,7 +209,7 @@ TEST_F(CliTest, OneSeed) {
   // Right whenever it is confirmed.
   const Outcome flaky = Run({"--seed", "5", "--out", "other"}, "5=flaky");
   EXPECT_EQ(flaky.code, kExitClean);
-  EXPECT_FALSE(Exists(base_ + "/work/other/findings"));
+  EXPECT_FALSE(Exists(base_ + "/scratch/other/findings"));
 
   const Outcome json = Run({"--seed", "5", "--json"}, "5=gradient");
   const auto parsed = nlohmann::json::parse(json.out, nullptr, false);
@@ -225,9 +225,9 @@ TEST_F(CliTest, ACampaign) {
   EXPECT_THAT(o.err, HasSubstr("new finding"));
   EXPECT_THAT(o.err, Not(HasSubstr("\r")));  // no terminal: plain lines
   for (const char* name : {"campaign.db", "report.html", "junit.xml", "summary.md"}) {
-    EXPECT_TRUE(Exists(base_ + "/work/out/" + name)) << name;
+    EXPECT_TRUE(Exists(base_ + "/scratch/out/" + name)) << name;
   }
-  auto store = store::Store::Read(base_ + "/work/out");
+  auto store = store::Store::Read(base_ + "/scratch/out");
   ASSERT_TRUE(store.ok());
   const auto summary = (*store)->Summary();
   EXPECT_EQ(summary->totals.programs, 40);
@@ -240,9 +240,9 @@ TEST_F(CliTest, ACampaign) {
   const Outcome again = Run({"--programs", "40", "--out", "out"});
   EXPECT_EQ(again.code, kExitUsage);
   EXPECT_THAT(again.err, HasSubstr("--resume"));
-  std::filesystem::remove(base_ + "/work/out/report.html");
+  std::filesystem::remove(base_ + "/scratch/out/report.html");
   EXPECT_EQ(Run({"report", "out"}).code, kExitClean);
-  EXPECT_TRUE(Exists(base_ + "/work/out/report.html"));
+  EXPECT_TRUE(Exists(base_ + "/scratch/out/report.html"));
   std::filesystem::remove(base_ + "/log");
   EXPECT_EQ(Run({"--resume", "out"}).code, kExitFindings);  // they are still new
   EXPECT_TRUE(Asked().empty());
@@ -266,7 +266,7 @@ TEST_F(CliTest, WithoutAFolderEachRunGetsItsOwn) {
   EXPECT_EQ(Run({"--programs", "2"}).code, kExitClean);
   int folders = 0;
   for ([[maybe_unused]] const auto& entry :
-       std::filesystem::directory_iterator(base_ + "/work/gradfuzz-out")) {
+       std::filesystem::directory_iterator(base_ + "/scratch/gradfuzz-out")) {
     ++folders;
   }
   EXPECT_EQ(folders, 2);
@@ -282,19 +282,19 @@ TEST_F(CliTest, CtrlCSavesTheStateAndResumeCompletes) {
   EXPECT_EQ(o.code, 130) << o.err;
   EXPECT_THAT(o.err, HasSubstr("gradfuzz --resume out"));
   EXPECT_TRUE(NobodyLeft());
-  const auto before = *(*store::Store::Read(base_ + "/work/out"))->SeedsDone("cpu");
+  const auto before = *(*store::Store::Read(base_ + "/scratch/out"))->SeedsDone("cpu");
   EXPECT_GT(before.size(), 20u);
   EXPECT_LT(before.size(), 300u);
 
   std::filesystem::remove(base_ + "/log");
   EXPECT_EQ(Run({"--resume", "out"}).code, kExitClean);
-  EXPECT_EQ((*store::Store::Read(base_ + "/work/out"))->SeedsDone("cpu")->size(), 300u);
+  EXPECT_EQ((*store::Store::Read(base_ + "/scratch/out"))->SeedsDone("cpu")->size(), 300u);
   for (uint64_t seed : Asked()) {
     EXPECT_FALSE(std::binary_search(before.begin(), before.end(), seed)) << seed;
   }
   // More of the same campaign.
   EXPECT_EQ(Run({"--resume", "out", "--programs", "310"}).code, kExitClean);
-  EXPECT_EQ((*store::Store::Read(base_ + "/work/out"))->SeedsDone("cpu")->size(), 310u);
+  EXPECT_EQ((*store::Store::Read(base_ + "/scratch/out"))->SeedsDone("cpu")->size(), 310u);
 }
 
 TEST_F(CliTest, ASecondCtrlCEndsAtOnceAndLeavesNoOrphans) {
@@ -317,7 +317,7 @@ TEST_F(CliTest, SigkillLeavesNoOrphansAndAWholeStore) {
   kill(pid, SIGKILL);
   EXPECT_EQ(Finish(pid).code, 1000 + SIGKILL);
   EXPECT_TRUE(NobodyLeft());
-  const auto store = store::Store::Read(base_ + "/work/out");
+  const auto store = store::Store::Read(base_ + "/scratch/out");
   ASSERT_TRUE(store.ok());
   EXPECT_GT((*store)->SeedsDone("cpu")->size(), 5u);
   // A second writer could come now: the lock died with its owner.
@@ -334,7 +334,7 @@ TEST_F(CliTest, AFolderInUseIsSaid) {
     dup2(open(other.c_str(), O_CREAT | O_WRONLY, 0644), 2);
     setenv("GRADFUZZ_WORKER", (std::string(GRADFUZZ_BIN_DIR) + "/fake_worker").c_str(), 1);
     const std::string program = std::string(GRADFUZZ_BIN_DIR) + "/gradfuzz";
-    const std::string out = base_ + "/work/out";
+    const std::string out = base_ + "/scratch/out";
     execl(program.c_str(), program.c_str(), "--resume", out.c_str(), nullptr);
     _exit(98);
   }
@@ -352,7 +352,7 @@ TEST_F(CliTest, AFullDiskIsOneSentence) {
   EXPECT_EQ(o.code, kExitEnvironment);
   EXPECT_THAT(o.err, HasSubstr("campaign.db"));
   EXPECT_THAT(o.err, HasSubstr("disk"));
-  const size_t before = (*store::Store::Read(base_ + "/work/out"))->SeedsDone("cpu")->size();
+  const size_t before = (*store::Store::Read(base_ + "/scratch/out"))->SeedsDone("cpu")->size();
   EXPECT_GT(before, 0u);
   EXPECT_EQ(Run({"--resume", "out", "--programs", std::to_string(before + 5)}).code, kExitClean);
 }
@@ -376,19 +376,19 @@ TEST_F(CliTest, ShardsMergeToTheWhole) {
   const Outcome merged = Run({"merge", "s0", "s1", "s2", "--into", "all"});
   EXPECT_EQ(merged.code, kExitFindings) << merged.err;
   EXPECT_EQ(Run({"--programs", "20", "--out", "one"}, "5=gradient,7=gradient").code, kExitFindings);
-  const auto all = (*store::Store::Read(base_ + "/work/all"))->Summary();
-  const auto one = (*store::Store::Read(base_ + "/work/one"))->Summary();
+  const auto all = (*store::Store::Read(base_ + "/scratch/all"))->Summary();
+  const auto one = (*store::Store::Read(base_ + "/scratch/one"))->Summary();
   EXPECT_EQ(all->totals.programs, one->totals.programs);
   EXPECT_EQ(all->totals.mismatches, one->totals.mismatches);
   ASSERT_EQ(all->findings.size(), one->findings.size());
   EXPECT_EQ(all->findings[0].id, one->findings[0].id);
   EXPECT_EQ(all->findings[0].hits, one->findings[0].hits);
-  EXPECT_TRUE(Exists(base_ + "/work/all/report.html"));
+  EXPECT_TRUE(Exists(base_ + "/scratch/all/report.html"));
 }
 
 TEST_F(CliTest, ReplayAndItsExpectations) {
   const auto write = [&](const std::string& name, const std::string& text) {
-    ASSERT_TRUE(WriteFileAtomic(base_ + "/work/" + name, text).ok());
+    ASSERT_TRUE(WriteFileAtomic(base_ + "/scratch/" + name, text).ok());
   };
   write("right.py", "# expect: * cpu inductor agree\n4\n");
   write("wrong.py",
@@ -422,7 +422,7 @@ TEST_F(CliTest, ReplayAndItsExpectations) {
 
   // A finding's folder, its program and its finding replay, too.
   EXPECT_EQ(Run({"--seed", "5", "--out", "out"}, plan).code, kExitFindings);
-  for (const auto& entry : std::filesystem::directory_iterator(base_ + "/work/out/findings")) {
+  for (const auto& entry : std::filesystem::directory_iterator(base_ + "/scratch/out/findings")) {
     for (const std::string& path : {entry.path().string(), (entry.path() / "program.json").string(),
                                     (entry.path() / "finding.json").string()}) {
       EXPECT_EQ(Run({"replay", path}, plan).code, kExitFindings) << path;
@@ -431,13 +431,13 @@ TEST_F(CliTest, ReplayAndItsExpectations) {
 }
 
 TEST_F(CliTest, ReduceWritesAFolder) {
-  ASSERT_TRUE(WriteFileAtomic(base_ + "/work/p.py", "5\n").ok());
+  ASSERT_TRUE(WriteFileAtomic(base_ + "/scratch/p.py", "5\n").ok());
   const Outcome o = Run({"reduce", "p.py", "--out", "out"}, "5=gradient");
   EXPECT_EQ(o.code, kExitFindings) << o.err;
-  EXPECT_FALSE(std::filesystem::is_empty(base_ + "/work/out/findings"));
+  EXPECT_FALSE(std::filesystem::is_empty(base_ + "/scratch/out/findings"));
   const Outcome right = Run({"reduce", "p.py", "--out", "other"});
   EXPECT_EQ(right.code, kExitClean);
-  EXPECT_FALSE(Exists(base_ + "/work/other"));
+  EXPECT_FALSE(Exists(base_ + "/scratch/other"));
 }
 
 TEST_F(CliTest, OpsAndDoctor) {
