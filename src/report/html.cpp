@@ -13,6 +13,7 @@
 #include "gradfuzz/report/repro.h"
 #include "gradfuzz/report/rung_table.h"
 #include "gradfuzz/report/text.h"
+#include "gradfuzz/report/trigger_groups.h"
 #include "html_template.h"
 
 namespace gradfuzz::report {
@@ -21,6 +22,7 @@ namespace {
 constexpr size_t kMaxPictures = 3;  // wrong quantities shown per finding
 constexpr size_t kMaxValueRows = 64;
 constexpr size_t kMaxErrorLines = 80;
+constexpr size_t kMaxDetail = 160;    // characters of an eager error, say
 constexpr size_t kMaxYieldRows = 12;  // per table; the rest is folded away
 
 std::string E(std::string_view text) { return EscapeHtml(text); }
@@ -221,7 +223,8 @@ std::string Quantity(const Comparison& c, const std::string& rung) {
   if (!sides.empty()) out += "<p>" + E(sides) + ".</p>\n";
   if (!c.note.empty() && OneLine(c.note) != WhatIsWrong(c))
     out += "<p>" + E(OneLine(c.note)) + "</p>\n";
-  out += "<p class=\"soft\">PyTorch's own rules: " + E(PyTorchSays(c)) + ".</p>\n";
+  const std::string rules = PyTorchSays(c);
+  if (!rules.empty()) out += "<p class=\"soft\">PyTorch's own rules: " + E(rules) + ".</p>\n";
   return out + Values(c, rung);
 }
 
@@ -247,9 +250,21 @@ std::string WhatIsWrongPart(const Finding& f) {
   return out;
 }
 
+std::string List(const std::vector<std::string>& items) {
+  std::string out;
+  for (const std::string& item : items) out += (out.empty() ? "" : ", ") + E(item);
+  return out;
+}
+
 std::string Triggers(const Finding& f) {
   if (f.triggers.empty()) return "";
-  Table table({"changed", "how", "!result", "-detail"});
+  Table groups({"!changed", "still wrong", "right", "other"}, "triggers");
+  for (const TriggerGroup& g : GroupTriggers(f.triggers)) {
+    groups.Row({E(g.axis), "<span class=\"bad light\">" + List(g.wrong) + "</span>",
+                "<span class=\"good\">" + List(g.right) + "</span>",
+                "<span class=\"soft\">" + List(g.other) + "</span>"});
+  }
+  Table table({"!changed", "how", "!result", "-detail"});
   for (const TriggerRow& t : f.triggers) {
     std::string result = "<span class=\"soft\">not tried</span>";
     if (t.tried && t.wrong) result = "<span class=\"bad\">still wrong</span>";
@@ -258,29 +273,41 @@ std::string Triggers(const Finding& f) {
                    ? "<span class=\"good\">right</span>"
                    : "<span class=\"warn\">" + E(InWords(t.verdict)) + "</span>";
     }
-    table.Row({E(OneLine(t.axis)), E(OneLine(t.change)), result, E(OneLine(t.detail))});
+    table.Row({E(OneLine(t.axis)), E(OneLine(t.change)), result,
+               E(Shorten(OneLine(t.detail), kMaxDetail))});
   }
-  return "<h3>What does and does not trigger it</h3>\n" + table.Text();
+  return "<h3>What does and does not trigger it</h3>\n" + groups.Text() +
+         "<details><summary>Every change that was tried</summary>" + table.Text() + "</details>\n";
 }
 
 std::string Settings(const Finding& f) {
   if (f.ablation.empty() && f.workaround.empty()) return "";
-  std::string out = "<h3>Settings</h3>\n";
-  if (f.workaround.empty()) out += "<p>No single setting that was tried removes it.</p>\n";
-  Table table({"setting", "!result", "-meaning"});
-  bool any = false;
+  Table cures({"setting", "!result", "-meaning"});
+  Table others({"setting", "!result", "-meaning"});
+  int64_t removing = 0, without_effect = 0;
   for (const KnobResult& k : f.ablation) {
     if (!k.exists) continue;
-    any = true;
     std::string setting = KnobStatement(k.knob, k.value);
     if (setting.empty()) setting = k.knob;
-    table.Row({Code(setting),
-               k.removes              ? "<span class=\"good\">removes it</span>"
-               : IsFinding(k.verdict) ? "no effect"
-                                      : E(InWords(k.verdict)),
-               E(OneLine(k.meaning))});
+    ++(k.removes ? removing : without_effect);
+    (k.removes ? cures : others)
+        .Row({Code(setting),
+              k.removes              ? "<span class=\"good\">removes it</span>"
+              : IsFinding(k.verdict) ? "no effect"
+                                     : E(InWords(k.verdict)),
+              E(OneLine(k.meaning))});
   }
-  return any ? out + table.Text() : out;
+  std::string out = "<h3>Settings</h3>\n";
+  if (removing > 0) {
+    out += cures.Text();
+  } else if (f.workaround.empty()) {
+    out += "<p>No single setting that was tried removes it.</p>\n";
+  }
+  if (without_effect > 0) {
+    out += "<details><summary>" + Count(without_effect, "setting") +
+           " that did not help</summary>" + others.Text() + "</details>\n";
+  }
+  return out;
 }
 
 std::string Facts(const Finding& f) {
@@ -338,8 +365,7 @@ std::string FindingPart(const Finding& f, bool open) {
          CopyBlock(anchor + "-repro", repro, "copy") + "</details>\n";
   out += Facts(f) + "</div>\n<div>\n" + WhatIsWrongPart(f) + "</div></div>\n";
   out += "<h3>Rungs</h3>\n" + Rungs(f.outcome);
-  out +=
-      "<div class=\"columns\"><div>" + Triggers(f) + "</div><div>" + Settings(f) + "</div></div>\n";
+  out += Triggers(f) + Settings(f);
   if (!f.bisect.is_null()) {
     out += "<h3>torch's CompilerBisector</h3><pre tabindex=\"0\">" +
            E(f.bisect.is_string()

@@ -28,6 +28,7 @@ p { margin: .4rem 0; }
 a { color: var(--link); }
 .soft { color: var(--soft); }
 .bad { color: var(--bad); font-weight: 600; }
+.light { font-weight: 400; }
 .good { color: var(--good); }
 .warn { color: var(--warn); }
 code, pre, .mono { font-family: ui-monospace, "SF Mono", "DejaVu Sans Mono", Menlo, monospace; }

@@ -9,12 +9,14 @@
 #include "gradfuzz/report/repro.h"
 #include "gradfuzz/report/rung_table.h"
 #include "gradfuzz/report/text.h"
+#include "gradfuzz/report/trigger_groups.h"
 
 namespace gradfuzz::report {
 namespace {
 
 constexpr size_t kMaxElements = 12;
 constexpr size_t kMaxErrorLines = 60;
+constexpr size_t kMaxDetail = 160;  // characters of an eager error, say
 
 // Cells are Markdown already.
 class Table {
@@ -70,7 +72,9 @@ std::string Describe(const Finding& f) {
            "**: " + EscapeMarkdown(WhatIsWrong(*c)) + ".";
     const std::string sides = Sides(*c, rung->rung);
     if (!sides.empty()) out += " " + EscapeMarkdown(sides) + ".";
-    out += " " + EscapeMarkdown(PyTorchSays(*c)) + ".\n\n";
+    const std::string rules = PyTorchSays(*c);
+    if (!rules.empty()) out += " " + EscapeMarkdown(rules) + ".";
+    out += "\n\n";
     out += Elements(*c, rung->rung);
   }
   return out;
@@ -110,42 +114,63 @@ std::string Rungs(const Finding& f) {
   return "### Ablation: which backend\n\n" + out.Text();
 }
 
+std::string List(const std::vector<std::string>& items) {
+  std::string out;
+  for (const std::string& item : items) out += (out.empty() ? "" : ", ") + EscapeMarkdown(item);
+  return out;
+}
+
+std::string Folded(const std::string& summary, const std::string& content) {
+  return "<details><summary>" + summary + "</summary>\n\n" + content + "</details>\n\n";
+}
+
 std::string Triggers(const Finding& f) {
   if (f.triggers.empty()) return "";
+  Table groups({"changed", "still wrong", "right", "other"});
+  for (const TriggerGroup& g : GroupTriggers(f.triggers)) {
+    groups.Row({EscapeMarkdown(g.axis), List(g.wrong), List(g.right), List(g.other)});
+  }
   Table table({"changed", "how", "result", "detail"});
   for (const TriggerRow& t : f.triggers) {
     const std::string result = !t.tried                       ? "not tried"
                                : t.wrong                      ? "**still wrong**"
                                : t.verdict == Verdict::kAgree ? "right"
                                                               : EscapeMarkdown(InWords(t.verdict));
-    table.Row({EscapeMarkdown(t.axis), EscapeMarkdown(t.change), result, EscapeMarkdown(t.detail)});
+    table.Row({EscapeMarkdown(t.axis), EscapeMarkdown(t.change), result,
+               EscapeMarkdown(Shorten(OneLine(t.detail), kMaxDetail))});
   }
   return "### What does and does not trigger it\n\n"
-         "Each row is the reproducer with one thing changed.\n\n" +
-         table.Text();
+         "The reproducer with one thing changed at a time.\n\n" +
+         groups.Text() + Folded("Every change that was tried", table.Text());
 }
 
 std::string Settings(const Finding& f) {
   if (f.ablation.empty() && f.workaround.empty()) return "";
   std::string out = "### Ablation: which settings\n\n";
-  if (!f.workaround.empty()) {
-    out += "Workaround: " + MarkdownCode(f.workaround) + "\n\n";
-  } else {
-    out += "No single setting that was tried removes the bug.\n\n";
-  }
-  if (f.ablation.empty()) return out;
-  Table table({"setting", "meaning", "result"});
+  if (!f.workaround.empty()) out += "Workaround: " + MarkdownCode(f.workaround) + "\n\n";
+  Table cures({"setting", "meaning", "result"});
+  Table others({"setting", "meaning", "result"});
+  int64_t removing = 0, without_effect = 0;
   for (const KnobResult& k : f.ablation) {
     if (!k.exists) continue;
     std::string setting = KnobStatement(k.knob, k.value);
     if (setting.empty()) setting = k.knob;
-    table.Row({MarkdownCode(setting), EscapeMarkdown(k.meaning),
-               k.removes ? "**removes it**"
-               : IsFinding(k.verdict)
-                   ? EscapeMarkdown("no effect (" + std::string(InWords(k.verdict)) + ")")
-                   : EscapeMarkdown(InWords(k.verdict))});
+    ++(k.removes ? removing : without_effect);
+    (k.removes ? cures : others)
+        .Row({MarkdownCode(setting), EscapeMarkdown(k.meaning),
+              k.removes              ? "**removes it**"
+              : IsFinding(k.verdict) ? "no effect"
+                                     : EscapeMarkdown(InWords(k.verdict))});
   }
-  return out + table.Text();
+  if (removing > 0) {
+    out += cures.Text();
+  } else if (f.workaround.empty()) {
+    out += "No single setting that was tried removes the bug.\n\n";
+  }
+  if (without_effect > 0) {
+    out += Folded(Count(without_effect, "setting") + " that did not help", others.Text());
+  }
+  return out;
 }
 
 std::string Provenance(const Finding& f) {

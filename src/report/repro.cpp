@@ -285,6 +285,8 @@ Plan MakePlan(const Finding& f) {
   return plan;
 }
 
+constexpr int64_t kMaxSpelled = 64;  // elements of a constant that a snippet writes out
+
 // --- How it is written
 // ----------------------------------------------------------------------------
 
@@ -749,7 +751,12 @@ std::string EmitSnippet(const Finding& finding) {
   std::string wanted;
   for (size_t i = 0; i < p.leaves.size(); ++i) {
     const program::Leaf& leaf = p.leaves[i];
-    const program::Storage& storage = p.storages[static_cast<size_t>(leaf.storage)];
+    program::Storage storage = p.storages[static_cast<size_t>(leaf.storage)];
+    if (IsConstant(storage.values) && storage.values.kind == ValueRecipe::Kind::kInts &&
+        storage.numel <= kMaxSpelled && !program::Info(storage.dtype).is_complex) {
+      storage.values.values.assign(static_cast<size_t>(storage.numel), storage.values.low);
+      storage.values.kind = ValueRecipe::Kind::kLiteral;
+    }
     const std::string name = "x" + std::to_string(i);
     std::string literal = program::EmitLiteral(storage, leaf.sizes, "\"" + plan.device + "\"");
     if (literal.empty() || leaf.offset != 0) return "";

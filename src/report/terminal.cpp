@@ -8,6 +8,7 @@
 #include "gradfuzz/report/describe.h"
 #include "gradfuzz/report/rung_table.h"
 #include "gradfuzz/report/text.h"
+#include "gradfuzz/report/trigger_groups.h"
 
 namespace gradfuzz::report {
 namespace {
@@ -16,6 +17,8 @@ namespace {
 constexpr size_t kMaxQuantities = 3;
 constexpr size_t kMaxElements = 4;
 constexpr size_t kMaxErrorLines = 12;
+constexpr size_t kMaxMessageLines = 3;   // of an error, written out in full ...
+constexpr size_t kMaxMessageLine = 300;  // ... or nearly
 constexpr size_t kMaxTriggers = 12;
 
 enum class Ink { kPlain, kBold, kDim, kRed, kGreen, kYellow };
@@ -149,12 +152,21 @@ void PutComparison(const Comparison& c, const std::string& rung, int draws, Page
   const std::string sides = Sides(c, rung);
   if (!sides.empty()) page->Text(sides, 4);
   if (!c.note.empty() && WhatIsWrong(c) != OneLine(c.note)) page->Text(c.note, 4);
-  page->Text("PyTorch's own rules: " + PyTorchSays(c), 4, Ink::kDim);
+  const std::string rules = PyTorchSays(c);
+  if (!rules.empty()) page->Text("PyTorch's own rules: " + rules, 4, Ink::kDim);
 }
 
 void PutError(const std::string& error, Page* page) {
+  size_t number = 0;
   for (const std::string& line : Lines(error, kMaxErrorLines)) {
-    page->Line(line.empty() ? "" : "    " + Shorten(line, page->width() - 4));
+    // The message comes first and is worth its lines; the frames of a traceback are not.
+    if (number++ < kMaxMessageLines) {
+      const size_t indent = std::min(line.find_first_not_of(' '), line.size());
+      page->Text(Shorten(line, kMaxMessageLine), 4 + indent);
+      if (indent == line.size()) page->Line();
+    } else {
+      page->Line(line.empty() ? "" : "    " + Shorten(line, page->width() - 4));
+    }
   }
 }
 
@@ -322,8 +334,10 @@ std::string RenderFinding(const Finding& finding, const TerminalStyle& style,
   PutWhatIsWrong(finding.outcome, finding.run.draws, &page);
   page.Line();
   std::vector<std::string> wrong, right;
-  for (const TriggerRow& t : finding.triggers) {
-    if (t.tried) (t.wrong ? wrong : right).push_back(OneLine(t.change));
+  for (const TriggerGroup& g : GroupTriggers(finding.triggers)) {
+    for (const auto& [from, to] : {std::pair(&g.wrong, &wrong), std::pair(&g.right, &right)}) {
+      for (const std::string& change : *from) to->push_back(g.axis + " " + change);
+    }
   }
   const auto put_list = [&](std::string_view label, const std::vector<std::string>& items) {
     if (items.empty()) return;
@@ -335,8 +349,8 @@ std::string RenderFinding(const Finding& finding, const TerminalStyle& style,
     }
     page.Text(text, 2);
   };
-  put_list("also wrong:", wrong);
-  put_list("right:", right);
+  put_list("still wrong with:", wrong);
+  put_list("right with:", right);
   if (!finding.workaround.empty()) {
     page.Text("workaround: " + finding.workaround, 2);
   } else if (!finding.ablation.empty()) {

@@ -165,7 +165,7 @@ std::vector<std::string> Lines(std::string_view text, size_t limit) {
   }
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
   if (limit < 3 || lines.size() <= limit) return lines;
-  const size_t head = (limit - 1) / 3;
+  const size_t head = limit / 2;
   const size_t tail = limit - 1 - head;
   const size_t left_out = lines.size() - head - tail;
   std::vector<std::string> out(lines.begin(), lines.begin() + static_cast<long>(head));

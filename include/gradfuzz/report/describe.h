@@ -25,7 +25,8 @@ std::string WhatIsWrong(const Comparison& comparison);
 // Whom the fp64 reference sides with: "float64 sides with eager: eager is off by 0, inductor by 1,
 // allowed is 2e-06". Empty when there are no numbers to say it with.
 std::string Sides(const Comparison& comparison, const std::string& rung);
-// PyTorch's own rules: "torch._dynamo.utils.same says different, assert_close ... fails".
+// PyTorch's own rules: "torch._dynamo.utils.same says different, assert_close ... fails". Empty
+// where they have nothing to say.
 std::string PyTorchSays(const Comparison& comparison);
 // What the first wrong rung does, in one phrase: "wrong gradient of x0 and x1 (outputs right)".
 std::string Accusation(const Outcome& outcome);

@@ -37,8 +37,8 @@ std::string Printable(std::string_view text);
 std::string OneLine(std::string_view text);
 // At most `limit` characters, the cut marked by "...".
 std::string Shorten(std::string_view text, size_t limit);
-// The lines of a text, at most `limit` of them: when there are more, the first third and the last
-// two thirds (an error is named at its end) around one line that says how many were left out.
+// The lines of a text, at most `limit` of them: when there are more, the first half (what is wrong)
+// and the last (where) around one line that says how many were left out.
 std::vector<std::string> Lines(std::string_view text, size_t limit);
 // Words put on lines of at most `width` characters.
 std::vector<std::string> Wrap(std::string_view text, size_t width);
