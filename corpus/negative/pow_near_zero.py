@@ -1,0 +1,28 @@
+# title: pow at 0 and close to it
+# expect: * cpu eager agree
+# expect: * cpu aot_eager agree
+# expect: * cpu aot_eager_decomp_partition agree
+# expect: * cpu inductor agree
+import torch
+
+
+def ints(n, low, high, seed):  # whole numbers in [low, high]
+    g = torch.Generator().manual_seed(seed)
+    return torch.randint(low, high + 1, (n,), generator=g)
+
+
+def inputs(device="cpu", draw=0):
+    x0 = torch.tensor([0.0, 1e-30, 1e-12, 1e-05, 0.25, 1.0], dtype=torch.float32, device=device).requires_grad_()
+    return [x0]
+
+
+def program(x0):
+    v1 = torch.pow(x0, 1.5)
+    v2 = torch.pow(x0, 0.5)
+    return (v1, v2)
+
+
+def cotangents(outputs, draw=0):
+    c0 = ints(outputs[0].numel(), 1, 4, seed=99 + draw).to(outputs[0].device, outputs[0].dtype).reshape(outputs[0].shape)
+    c1 = ints(outputs[1].numel(), 1, 4, seed=99 + draw).to(outputs[1].device, outputs[1].dtype).reshape(outputs[1].shape)
+    return [c0, c1]

@@ -1,0 +1,26 @@
+# title: 1/x near 0 and at both zeros
+# expect: * cpu eager agree
+# expect: * cpu aot_eager agree
+# expect: * cpu aot_eager_decomp_partition agree
+# expect: * cpu inductor agree
+import torch
+
+
+def ints(n, low, high, seed):  # whole numbers in [low, high]
+    g = torch.Generator().manual_seed(seed)
+    return torch.randint(low, high + 1, (n,), generator=g)
+
+
+def inputs(device="cpu", draw=0):
+    x0 = torch.tensor([1e-30, -1e-30, 3e-20, 1e-38, 0.0, -0.0, 1e-10, -7e-05], dtype=torch.float32, device=device).requires_grad_()
+    return [x0]
+
+
+def program(x0):
+    v1 = torch.reciprocal(x0)
+    return (v1,)
+
+
+def cotangents(outputs, draw=0):
+    c0 = ints(outputs[0].numel(), 1, 4, seed=99 + draw).to(outputs[0].device, outputs[0].dtype).reshape(outputs[0].shape)
+    return [c0]
