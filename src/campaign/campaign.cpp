@@ -166,9 +166,6 @@ void Campaign::OnTick() {
     }
   }
   TakeJudgements();
-  if (!Failed()) {
-    if (Status flushed = store_->Flush(/*only_when_due=*/true); !flushed) Fail(flushed.error());
-  }
   ShowProgress();
 }
 

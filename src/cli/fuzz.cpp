@@ -40,7 +40,8 @@ void AddFlags(CLI::App& app, FuzzFlags* f) {
   AddRunFlags(app, &f->run);
   AddPoolFlags(app, &f->pool);
   app.add_option("--seed", f->seed,
-                 "Alone: that one program. With --programs or --duration: the first");
+                 "Alone: that one program. With --programs or --duration: the first")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--programs", f->programs, "How many programs")->check(CLI::PositiveNumber);
   app.add_option("--duration", f->duration, "How long, as in 90s, 15m, 2h");
   app.add_option("--out", f->out, "Folder for the store, findings and reports");

@@ -87,6 +87,12 @@ void Decider::JudgeAll(std::map<Quantity, Case>* cases) {
   }
 }
 
+double Decider::EagerOwn(const Quantity& quantity, const Case& c, const Elements& reference,
+                         size_t i) const {
+  return kEagerOwn *
+         std::max(OrZero(Distance(c.eager, reference, i)), envelope_.Tolerance(quantity, i));
+}
+
 void Decider::ExcuseTies(const evaluate::Observation& eager, const evaluate::Observation& got,
                          std::map<Quantity, Case>* cases) {
   std::vector<std::pair<double, Place>> ranked;
@@ -129,9 +135,7 @@ void Decider::ExcuseTies(const evaluate::Observation& eager, const evaluate::Obs
     for (const auto& [quantity, i] : off) {
       Case& c = cases->at(quantity);
       const Elements& reference = *envelope_.Reference(quantity);
-      const double eager_error = OrZero(Distance(c.eager, reference, i));
-      if (eager_error > envelope_.Tolerance(quantity, i) &&
-          Distance(c.got, reference, i) <= kEagerOwn * eager_error) {
+      if (Distance(c.got, reference, i) <= EagerOwn(quantity, c, reference, i)) {
         c.states[i] = State::kCannotTell;
       }
     }
@@ -144,6 +148,11 @@ void Decider::ExcuseJumps(std::map<Quantity, Case>* cases) {
     if (gradient && !c.got.complex()) continue;
     const Elements* reference = envelope_.Reference(quantity);
     if (reference == nullptr) continue;
+    bool eager_off = false;
+    for (size_t i = 0; i < c.states.size() && !exact_ && !c.got.discrete; ++i) {
+      eager_off =
+          eager_off || OrZero(Distance(c.eager, *reference, i)) > envelope_.Tolerance(quantity, i);
+    }
     for (size_t i = 0; i < c.states.size(); ++i) {
       if (c.states[i] != State::kOff) continue;
       if (!c.got.complex() && ties_.Movable(quantity, i) &&
@@ -154,9 +163,7 @@ void Decider::ExcuseJumps(std::map<Quantity, Case>* cases) {
             Graver(c.verdict, c.got.discrete ? Verdict::kConvention : Verdict::kIllConditioned);
         continue;
       }
-      const double eager_error = OrZero(Distance(c.eager, *reference, i));
-      if (!exact_ && !c.got.discrete && eager_error > envelope_.Tolerance(quantity, i) &&
-          Distance(c.got, *reference, i) <= kEagerOwn * eager_error) {
+      if (eager_off && Distance(c.got, *reference, i) <= EagerOwn(quantity, c, *reference, i)) {
         c.states[i] = State::kCannotTell;
       }
     }

@@ -240,7 +240,7 @@ Comparison Judgement::Measure(const Quantity& quantity, const RunKey& key, const
     }
     c.note = "no float64 reference: judged by assert_close's default tolerances";
   }
-  if (c.wrong > 0) c.pattern = DescribePattern(values.sizes, reference.re, values.re, wrong);
+  if (c.wrong > 0) c.pattern = DescribePattern(values.sizes, expected.re, values.re, wrong);
   return c;
 }
 

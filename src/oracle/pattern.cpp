@@ -14,26 +14,28 @@ namespace {
 // Factors are recognised to this relative precision: coarser than float32's rounding in a short
 // chain, finer than any factor worth a name.
 constexpr double kSameFactor = 1e-4;
+// Elements of this part of the largest show the factor too.
+constexpr double kSupport = 0.1;
 
 using Places = std::vector<size_t>;
 
-// The k of got = k * expected for every element, or nothing.
+// The k of got = k * expected, or nothing. Taken from the largest element; the others may be off by
+// what is small beside it, as elements that cancel are.
 std::optional<double> Factor(std::span<const double> expected, std::span<const double> got) {
-  std::optional<double> factor;
+  size_t largest = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (std::fabs(expected[i]) > std::fabs(expected[largest])) largest = i;
+  }
+  const double scale = std::fabs(expected[largest]);
+  const double k = got[largest] / expected[largest];
+  if (!std::isfinite(k) || k == 0) return std::nullopt;
   size_t support = 0;
   for (size_t i = 0; i < got.size(); ++i) {
-    if (expected[i] == 0) {
-      if (got[i] != 0) return std::nullopt;
-      continue;
-    }
-    const double k = got[i] / expected[i];
-    if (!std::isfinite(k) || k == 0) return std::nullopt;
-    if (factor && std::fabs(k - *factor) > kSameFactor * std::fabs(*factor)) return std::nullopt;
-    if (!factor) factor = k;
-    ++support;
+    if (!(std::fabs(got[i] - k * expected[i]) <= kSameFactor * scale)) return std::nullopt;
+    if (std::fabs(expected[i]) > kSupport * scale) ++support;
   }
   // One element is a multiple of anything.
-  return support > 1 ? factor : std::nullopt;
+  return support > 1 ? std::optional(k) : std::nullopt;
 }
 
 std::string Slice(std::span<const int64_t> sizes, const Places& places) {

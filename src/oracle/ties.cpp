@@ -89,13 +89,13 @@ std::vector<double> NonNegativeResidual(const std::vector<std::vector<double>>& 
 
 }  // namespace
 
-Trace Ties::Decide(const ReplayOptions& options) {
+Replay Ties::Decide(const ReplayOptions& options) {
   ++replays_;
   Replay replay = RunReplay(envelope_.program(), envelope_.precision(), options);
-  if (!replay.observation.ok()) return {};
+  if (!replay.observation.ok()) return replay;
   const bool nudged = options.follow == Follow::kForwardJumps;
   Widen(replay.observation, /*gradients=*/false, /*discrete_only=*/nudged);
-  return std::move(replay.trace);
+  return replay;
 }
 
 void Ties::Widen(const evaluate::Observation& observation, bool gradients, bool discrete_only) {
@@ -114,7 +114,22 @@ void Ties::Widen(const evaluate::Observation& observation, bool gradients, bool 
   }
 }
 
-void Ties::AddVertex(const Trace& trace) {
+void Ties::AddWild(const evaluate::Observation& observation) {
+  for (auto& [quantity, range] : ranges_) {
+    const at::Tensor* tensor = Find(observation, quantity);
+    if (quantity.kind != Quantity::Kind::kGradient || tensor == nullptr) continue;
+    const Elements values = Flatten(*tensor);
+    const Elements& reference = *envelope_.Reference(quantity);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const double deviation = Distance(values, reference, i);
+      if (std::isfinite(deviation)) range.wild[i] = std::max(range.wild[i], deviation);
+    }
+  }
+}
+
+void Ties::AddVertex(const Replay& decided) {
+  if (!decided.observation.ok()) return;
+  const Trace& trace = decided.trace;
   const Trace& own = envelope_.reference().trace;
   if (trace.size() != own.size() || SameTrace(trace, own)) return;
   ReplayOptions options = envelope_.base();
@@ -132,8 +147,12 @@ void Ties::AddVertex(const Trace& trace) {
     const Elements& reference = *envelope_.Reference(quantity);
     for (size_t i = 0; i < values.size(); ++i) {
       values.re[i] -= reference.re[i];
-      // A branch that is infinite is no gradient to choose.
-      if (!std::isfinite(values.re[i])) return;
+      // A branch that is infinite is no gradient to choose. If noise alone makes it finite, then
+      // rounding decides everything there.
+      if (!std::isfinite(values.re[i])) {
+        AddWild(decided.observation);
+        return;
+      }
     }
     difference.emplace(quantity, std::move(values));
   }
@@ -147,7 +166,7 @@ void Ties::Prepare() {
   for (const Quantity& quantity : Quantities(envelope_.program())) {
     const Elements* reference = envelope_.Reference(quantity);
     if (reference != nullptr && !reference->complex()) {
-      ranges_[quantity] = {reference->re, reference->re};
+      ranges_[quantity] = {reference->re, reference->re, std::vector<double>(reference->size(), 0)};
     }
   }
   const Rng rng(envelope_.seed());
@@ -221,6 +240,14 @@ void Ties::Probe(const Quantity& quantity, size_t i) {
 
 std::optional<bool> Ties::Legal(const Gradients& got, const std::vector<Place>& off) {
   Prepare();
+  const auto wild = [&](const Place& place) {
+    const auto found = got.find(place.first);
+    const Elements* reference = envelope_.Reference(place.first);
+    return found != got.end() && reference != nullptr &&
+           Distance(found->second, *reference, place.second) <=
+               kEagerOwn * ranges_.at(place.first).wild[place.second];
+  };
+  if (std::all_of(off.begin(), off.end(), wild)) return std::nullopt;
   for (const auto& [quantity, i] : off) {
     const auto found = got.find(quantity);
     if (found == got.end() || !Movable(quantity, i)) return false;

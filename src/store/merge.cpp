@@ -75,7 +75,7 @@ class Merger {
       for (const auto& [name, bug] : known_bugs_) bugs.push_back(bug);
       if (Status set = target_->SetKnownBugs(bugs); !set) return set.error();
     }
-    if (Status flushed = target_->Flush(); !flushed) return flushed.error();
+    if (Status done = target_->Commit(); !done) return done.error();
     Statement count(target_->database_.get(), "SELECT count(*) FROM programs");
     if (count.Step()) report_.programs = count.Int(0);
     report_.findings = static_cast<int64_t>(findings_.size());
@@ -118,8 +118,6 @@ class Merger {
 
   Status Take(Store* store) {
     Database* db = target_->database_.get();
-    // ATTACH is not allowed inside a transaction.
-    if (Status flushed = target_->Flush(); !flushed) return flushed;
     Statement(db, "ATTACH ?1 AS part").Bind(store->database_->path()).Run();
     db->Execute("BEGIN IMMEDIATE");
     {

@@ -97,7 +97,7 @@ struct Store::Statements {
 Store::Store(std::string folder, std::unique_ptr<Database> database)
     : folder_(std::move(folder)), database_(std::move(database)), opened_(MonotonicSeconds()) {}
 
-Store::~Store() { (void)Flush(); }
+Store::~Store() = default;
 
 std::string Store::FindingFolder(const std::string& id) const {
   return JoinPath(JoinPath(folder_, kFindingsFolder), id);
@@ -252,8 +252,6 @@ void Store::Begin() {
   if (writing_) return;
   database_->Execute("BEGIN IMMEDIATE");
   writing_ = true;
-  begun_ = MonotonicSeconds();
-  rows_ = 0;
 }
 
 Status Store::Finish() {
@@ -267,11 +265,8 @@ Status Store::Finish() {
   return {};
 }
 
-Status Store::Flush(bool only_when_due) {
-  if (!writing_ || failed_) return {};
-  if (only_when_due && MonotonicSeconds() - begun_ < kCommitSeconds && rows_ < kCommitRows) {
-    return {};
-  }
+Status Store::Commit() {
+  if (Status status = Finish(); !status || !writing_) return status;
   for (const auto& [key, count] : yields_) {
     statements_->yield.Bind(key.first, key.second, count.programs, count.mismatches, count.findings)
         .Run();
@@ -316,9 +311,7 @@ Status Store::Record(const CaseResult& result, const RunOptions& run, bool pendi
   for (const std::string& feature : features) {
     CountYield(feature, {1, IsFinding(outcome.verdict) ? 1 : 0, 0});
   }
-  ++rows_;
-  if (Status status = Finish(); !status) return status;
-  return Flush(/*only_when_due=*/true);
+  return Commit();
 }
 
 void Store::SaveFinding(const Finding& finding, int64_t hits) {
@@ -357,16 +350,14 @@ Status Store::Settle(uint64_t seed, const std::string& device, const Judgement& 
     statements_->hit.Bind(judgement.id, seed).Run();
   }
   statements_->settle.Bind(seed, device, FateName(judgement.fate), id).Run();
-  if (Status status = Finish(); !status) return status;
-  // Rare, and what the whole campaign is for: written at once.
-  return Flush();
+  return Commit();
 }
 
 Status Store::LogEvent(const std::string& kind, int worker, const std::string& detail) {
   if (failed_) return {};
   Begin();
   statements_->event.Bind(Elapsed(), kind, worker, detail).Run();
-  return Finish();
+  return Commit();
 }
 
 Status Store::SetGoal(std::optional<uint64_t> programs, std::optional<double> duration) {
@@ -375,8 +366,7 @@ Status Store::SetGoal(std::optional<uint64_t> programs, std::optional<double> du
   Begin();
   SetMeta("programs", programs ? json(*programs) : json(nullptr));
   SetMeta("duration", duration ? json(*duration) : json(nullptr));
-  if (Status status = Finish(); !status) return status;
-  return Flush();
+  return Commit();
 }
 
 Status Store::SetKnownBugs(const std::vector<report::KnownBug>& bugs) {
@@ -387,8 +377,7 @@ Status Store::SetKnownBugs(const std::vector<report::KnownBug>& bugs) {
   }
   Begin();
   SetMeta("known_bugs", list);
-  if (Status status = Finish(); !status) return status;
-  return Flush();
+  return Commit();
 }
 
 Status Store::AddWarning(const std::string& warning) {
@@ -398,8 +387,7 @@ Status Store::AddWarning(const std::string& warning) {
   list.push_back(warning);
   Begin();
   SetMeta("warnings", list);
-  if (Status status = Finish(); !status) return status;
-  return Flush();
+  return Commit();
 }
 
 Status Store::SetEnd(const std::string& end) {
@@ -408,8 +396,7 @@ Status Store::SetEnd(const std::string& end) {
   SetMeta("end", end);
   SetMeta("finished", UtcTimestamp());
   SetMeta("elapsed", Elapsed());
-  if (Status status = Finish(); !status) return status;
-  return Flush();
+  return Commit();
 }
 
 Result<std::vector<uint64_t>> Store::SeedsDone(const std::string& device) {

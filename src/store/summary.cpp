@@ -78,7 +78,6 @@ std::vector<report::RateSample> Rate(Database* db, double elapsed) {
 }  // namespace
 
 Result<report::RunSummary> Store::Summary() {
-  if (Status flushed = Flush(); !flushed) return flushed.error();
   report::RunSummary summary;
   summary.gradfuzz_version = record_.gradfuzz_version;
   summary.command = record_.command;

@@ -54,6 +54,9 @@ class Decider {
   double Tolerance(const Quantity& quantity, size_t i) const;
   State Judge(const Quantity& quantity, const Case& c, size_t i, double band, bool* unclear) const;
   void JudgeAll(std::map<Quantity, Case>* cases);
+  // What `got` may lie off by where eager itself lies outside the model of rounding.
+  double EagerOwn(const Quantity& quantity, const Case& c, const Elements& reference,
+                  size_t i) const;
   void ExcuseTies(const evaluate::Observation& eager, const evaluate::Observation& got,
                   std::map<Quantity, Case>* cases);
   void ExcuseJumps(std::map<Quantity, Case>* cases);

@@ -43,7 +43,8 @@ class Ties {
 
   // Whether `got` (all real gradients of one run) is a member of the set. `off`: the elements out
   // of tolerance, most wrong first; they are probed first.
-  // RETURNS: nothing when more elements are movable than can be probed.
+  // RETURNS: nothing when it cannot be told: more elements are off than can be probed, or all of
+  // them lie where rounding decides between branches that are 0/0 without it.
   std::optional<bool> Legal(const Gradients& got,
                             const std::vector<std::pair<Quantity, size_t>>& off);
 
@@ -52,11 +53,13 @@ class Ties {
  private:
   struct Range {
     std::vector<double> low, high;
+    std::vector<double> wild;  // largest deviation in branches that only noise makes finite
   };
   void Prepare();
   void Widen(const evaluate::Observation& observation, bool gradients, bool discrete_only);
-  Trace Decide(const ReplayOptions& options);
-  void AddVertex(const Trace& trace);
+  Replay Decide(const ReplayOptions& options);
+  void AddVertex(const Replay& decided);
+  void AddWild(const evaluate::Observation& observation);
   void Probe(const Quantity& quantity, size_t i);
   double Slack(const Quantity& quantity, size_t i) const;
 

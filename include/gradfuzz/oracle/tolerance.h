@@ -95,7 +95,9 @@ inline constexpr double kFloorSubnormals = 16;
 // formula in a decomposition): the next rung may have twice that.
 inline constexpr double kLowerRung = 2;
 // Where eager itself lies outside the calibrated tolerance and no tie explains it, the model of
-// rounding does not hold there. Within this multiple of eager's own error nothing can be said.
+// rounding does not hold for the tensor. Within this multiple of eager's own error, or of the
+// tolerance, nothing can be said. The same for the spread of branches that have no gradient to
+// compare with (0 / 0 but for rounding: the standard deviation of a constant).
 inline constexpr double kEagerOwn = 8;
 // An accepted difference from eager that is larger than this part of the tensor's scale means that
 // the program cannot tell right from wrong there: kIllConditioned instead of kAgree.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The store of a campaign: OUT/campaign.db, and OUT/lock while a campaign writes it.
 //
-//  1. What was recorded stays: results are written in transactions of at most kCommitRows rows and
-//     kCommitSeconds; a SIGKILL loses at most the open one, whose seeds are then run again.
+//  1. What was recorded stays: each call is a transaction of its own. A SIGKILL loses nothing; a
+//     power cut may lose the last seconds, whose seeds are then run again.
 //  2. A (seed, device) is recorded once.
 //  3. Every fault is an EnvironmentError that names the file; after one nothing more is written,
 //     and the file stays whole.
@@ -26,8 +26,6 @@
 
 namespace gradfuzz::store {
 
-inline constexpr int kCommitRows = 64;
-inline constexpr double kCommitSeconds = 0.5;
 inline constexpr const char* kDatabaseName = "campaign.db";
 inline constexpr const char* kFindingsFolder = "findings";
 
@@ -63,7 +61,7 @@ class Store {
   static Result<std::unique_ptr<Store>> Resume(const std::string& folder);
   // To look at; takes no lock, so a campaign may be running.
   static Result<std::unique_ptr<Store>> Read(const std::string& folder);
-  ~Store();  // Flush(), errors ignored
+  ~Store();
 
   const CampaignRecord& record() const { return record_; }
   const std::string& folder() const { return folder_; }
@@ -80,8 +78,6 @@ class Store {
   Status AddWarning(const std::string& warning);
   // "interrupted", "all programs done", ...; also the time and what was spent.
   Status SetEnd(const std::string& end);
-  // Writes what is waiting. `only_when_due`: not before kCommitSeconds have passed.
-  Status Flush(bool only_when_due = false);
 
   // Seconds that the campaign has run, earlier parts included.
   double Elapsed() const;
@@ -105,7 +101,8 @@ class Store {
   void SetMeta(const std::string& key, const nlohmann::json& value);
   nlohmann::json Meta(const std::string& key);
   void Begin();
-  Status Finish();
+  Status Commit();
+  Status Finish();  // the first error since the last call, after which nothing is written
   void CountYield(const std::string& feature, const YieldCount& count);
   void SaveFinding(const Finding& finding, int64_t hits);
 
@@ -118,8 +115,6 @@ class Store {
   double opened_ = 0;
   bool writing_ = false;  // a transaction is open
   bool failed_ = false;   // after an error nothing more is written
-  double begun_ = 0;
-  int rows_ = 0;
   std::map<std::pair<std::string, std::string>, YieldCount> yields_;  // not written yet
 };
 
