@@ -29,6 +29,7 @@ _CONFIGS = {
     "inductor": "torch._inductor.config",
     "functorch": "torch._functorch.config",
     "dynamo": "torch._dynamo.config",
+    "runtime": f"{__package__}.runtime",
 }
 
 

@@ -26,8 +26,11 @@ Gradients RealGradients(const program::Program& program, const evaluate::Observa
 
 }  // namespace
 
-double Decider::Tolerance(const Quantity& quantity, size_t i) const {
-  const double own = envelope_.Tolerance(quantity, i);
+double Decider::Tolerance(const Quantity& quantity, const Case& c, size_t i) const {
+  double own = envelope_.Tolerance(quantity, i);
+  if (const Elements* reference = envelope_.Reference(quantity)) {
+    own = std::max(own, c.close * reference->Modulus(i));
+  }
   const auto lower = lower_.find(quantity);
   return lower == lower_.end() ? own : std::max(own, kLowerRung * lower->second[i]);
 }
@@ -51,7 +54,7 @@ Decider::State Decider::Judge(const Quantity& quantity, const Case& c, size_t i,
   if (eager_class == ValueClass::kFinite && got_class == ValueClass::kFinite) {
     if (reference_class != ValueClass::kFinite) return State::kCannotTell;
     const double error = Distance(c.got, *reference, i);
-    const double tolerance = Tolerance(quantity, i);
+    const double tolerance = Tolerance(quantity, c, i);
     if (error <= tolerance) return State::kRight;
     if (error <= kClearlyWrong * tolerance) *unclear = true;
     return State::kOff;
@@ -179,7 +182,7 @@ ElementReport Decider::Report(const Quantity& quantity, const Case& c) const {
   const double scale = Scale(reference);
   double worst = -1;
   for (size_t i = 0; i < c.got.size(); ++i) {
-    const double tolerance = exact_ ? 0 : Tolerance(quantity, i);
+    const double tolerance = exact_ ? 0 : Tolerance(quantity, c, i);
     const double error = Distance(c.got, reference, i);
     const double eager_error = OrZero(Distance(c.eager, reference, i));
     above_noise = above_noise || reference.Modulus(i) > kAnalyticZero * tolerance;
@@ -238,6 +241,7 @@ std::map<Quantity, ElementReport> Decider::Decide(const evaluate::Observation& e
     c.eager = Flatten(tensor);
     c.got = Flatten(*Find(got, quantity));
     c.band = Band(tensor.scalar_type());
+    c.close = AssertCloseDefaults(tensor.scalar_type()).rtol;
     cases.emplace(quantity, std::move(c));
   }
   JudgeAll(&cases);

@@ -48,10 +48,11 @@ class Decider {
   struct Case {
     Elements eager, got;
     double band = 0;
+    double close = 0;  // relative tolerance of assert_close
     std::vector<State> states;
     Verdict verdict = Verdict::kAgree;  // of the elements that were excused
   };
-  double Tolerance(const Quantity& quantity, size_t i) const;
+  double Tolerance(const Quantity& quantity, const Case& c, size_t i) const;
   State Judge(const Quantity& quantity, const Case& c, size_t i, double band, bool* unclear) const;
   void JudgeAll(std::map<Quantity, Case>* cases);
   // What `got` may lie off by where eager itself lies outside the model of rounding.

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Settings of torch that belong to no config module, in the form of one.
+
+A knob "runtime.NAME" is an attribute here; `patch` sets it for the time of a call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+# Threads within one operator; a worker has one, so that programs do not disturb each other.
+num_threads = 1
+
+
+@contextlib.contextmanager
+def patch(values: dict[str, Any]) -> Iterator[None]:
+    """Sets what `values` names, and puts it back."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(int(values.get("num_threads", before)))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
