@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
+#include <optional>
 
 #include "gradfuzz/evaluate/dispatch.h"
 #include "gradfuzz/evaluate/materialise.h"
@@ -186,33 +188,72 @@ class Checker {
     return Flatten(*Find(run_.draws[0], quantity)).Class(i) != ValueClass::kFinite;
   }
 
+  // A run that a law speaks of: its cotangents (nullptr: the recipe's), how often it counts.
+  struct Part {
+    const Tensors* cotangents;
+    double weight;
+  };
+  using Envelopes = std::vector<std::shared_ptr<Envelope>>;
+
+  // What rounding may do to the parts together; nothing when no reference can be had.
+  std::optional<double> Allowed(const std::vector<Part>& parts, const Quantity& quantity, size_t i,
+                                Envelopes* envelopes) {
+    for (size_t p = envelopes->size(); p < parts.size(); ++p) {
+      envelopes->push_back(MakeEnvelope(parts[p].cotangents));
+      if (!envelopes->back()->ok()) return std::nullopt;
+      envelopes->back()->Sample(kMaxSamples);
+      report_.replays += kMaxSamples;
+    }
+    double allowed = 0;
+    for (size_t p = 0; p < parts.size(); ++p) {
+      allowed += parts[p].weight * (*envelopes)[p]->Tolerance(quantity, i);
+    }
+    return allowed;
+  }
+
+  // Fails the law where `got` is not `expected`. `size`: of the terms that element i is made of.
+  void Hold(const std::string& law, const std::string& note, const Quantity& quantity,
+            const Elements& expected, const Elements& got,
+            const std::function<double(size_t)>& size, const std::vector<Part>& parts,
+            Envelopes* envelopes) {
+    const at::ScalarType type = Find(run_.draws[0], quantity)->scalar_type();
+    const double close = std::max(Band(type), AssertCloseDefaults(type).rtol);
+    std::vector<uint8_t> wrong(got.size(), 0);
+    double tolerance = 0;
+    bool any = false;
+    for (size_t i = 0; i < got.size(); ++i) {
+      // NaN unless both are finite.
+      if (!(Distance(got, expected, i) > close * size(i))) continue;
+      const auto allowed = Allowed(parts, quantity, i, envelopes);
+      if (!allowed) return;
+      if (Distance(got, expected, i) <= *allowed) continue;
+      wrong[i] = 1;
+      any = true;
+      tolerance = std::max(tolerance, *allowed);
+    }
+    // Where values overflow or underflow, each part does so at its own place.
+    if (!any || envelopes->front()->reference().range_edge) return;
+    Fail(law, quantity, expected, got, wrong, tolerance, note);
+  }
+
   void Scaling() {
     if (!Deterministic(program_, run_)) return;
     const Tensors doubled = Map(Doubled);
     const Observation observed = run_.rerun(0, &doubled);
     if (!observed.ok()) return;
     ++report_.checks;
+    Envelopes envelopes;
     for (const Quantity& quantity : gradients_) {
       const at::Tensor* gradient = Find(observed, quantity);
       const at::Tensor* once = Find(run_.draws[0], quantity);
       if (gradient == nullptr || gradient->sizes() != once->sizes()) continue;
-      const Elements got = Flatten(*gradient);
       Elements expected = Flatten(*once);
       for (double& v : expected.re) v *= 2;
       for (double& v : expected.im) v *= 2;
-      std::vector<uint8_t> wrong(got.size(), 0);
-      bool any = false;
-      for (size_t i = 0; i < got.size(); ++i) {
-        const double error = Distance(got, expected, i);  // NaN unless both are finite
-        if (error > 0) {
-          wrong[i] = 1;
-          any = true;
-        }
-      }
-      // Subnormal numbers and overflow do round when doubled.
-      if (!any || MakeEnvelope(nullptr)->reference().range_edge) continue;
-      Fail("scaling", quantity, expected, got, wrong, 0,
-           "twice the cotangent does not give twice the gradient");
+      Hold(
+          "scaling", "twice the cotangent does not give twice the gradient", quantity, expected,
+          Flatten(*gradient), [&](size_t i) { return expected.Modulus(i); },
+          {{nullptr, 2}, {&doubled, 1}}, &envelopes);
     }
   }
 
@@ -229,7 +270,7 @@ class Checker {
     const Observation b = run_.rerun(0, &second);
     if (!a.ok() || !b.ok()) return;
     ++report_.checks;
-    std::vector<std::shared_ptr<Envelope>> envelopes;
+    Envelopes envelopes;
     for (const Quantity& quantity : gradients_) {
       const at::Tensor* ga = Find(a, quantity);
       const at::Tensor* gb = Find(b, quantity);
@@ -242,38 +283,12 @@ class Checker {
       Elements sum = part_a;
       for (size_t i = 0; i < sum.re.size(); ++i) sum.re[i] += part_b.re[i];
       for (size_t i = 0; i < sum.im.size(); ++i) sum.im[i] += part_b.im[i];
-      const double band = Band(whole->scalar_type());
-      const auto outside = [&](size_t i) {
-        return Distance(got, sum, i) >
-               band * (got.Modulus(i) + part_a.Modulus(i) + part_b.Modulus(i));
-      };
-      std::vector<uint8_t> wrong(got.size(), 0);
-      double tolerance = 0;
-      bool any = false;
-      for (size_t i = 0; i < got.size(); ++i) {
-        if (!outside(i)) continue;
-        if (envelopes.empty()) {
-          for (const Tensors* c :
-               {static_cast<const Tensors*>(nullptr), static_cast<const Tensors*>(&first),
-                static_cast<const Tensors*>(&second)}) {
-            envelopes.push_back(MakeEnvelope(c));
-            envelopes.back()->Sample(kMaxSamples);
-            report_.replays += kMaxSamples;
-          }
-        }
-        double allowed = 0;
-        for (const auto& envelope : envelopes) {
-          if (!envelope->ok()) return;
-          allowed += envelope->Tolerance(quantity, i);
-        }
-        if (Distance(got, sum, i) <= allowed) continue;
-        wrong[i] = 1;
-        any = true;
-        tolerance = std::max(tolerance, allowed);
-      }
-      if (!any) continue;
-      Fail("linearity", quantity, sum, got, wrong, tolerance,
-           "the gradients for the two parts of the cotangent do not add up to that for the whole");
+      Hold(
+          "linearity",
+          "the gradients for the two parts of the cotangent do not add up to that for the whole",
+          quantity, sum, got,
+          [&](size_t i) { return got.Modulus(i) + part_a.Modulus(i) + part_b.Modulus(i); },
+          {{nullptr, 1}, {&first, 1}, {&second, 1}}, &envelopes);
     }
   }
 
