@@ -291,6 +291,15 @@ void Session::Evaluate(const c10::OperatorHandle& op, const OpInfo& info, Stack*
     for (const Tensor& t : plain_results) {
       if (t.defined()) noise_.NudgeInPlace(t, ResultAmplitude(info, operands, t));
     }
+    // One exception: the gradients of weight and bias are added up in the operand's dtype, a partial
+    // sum for each thread (ATen/native/cpu/layer_norm_kernel.cpp and its kin).
+    if ((info.traits & kFusedOp) != 0 && info.name.ends_with("norm_backward")) {
+      const Below below;
+      const auto noisy = FusedWithNoise(info.name, args, plain_results, noise_);
+      for (size_t i = 1; i < noisy.size() && i < results; ++i) {
+        if (noisy[i].defined() && plain_results[i].defined()) plain_results[i].copy_(noisy[i]);
+      }
+    }
     return;
   }
   if ((info.traits & kFusedOp) != 0) {

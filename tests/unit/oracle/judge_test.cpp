@@ -3,6 +3,8 @@
 // silent.
 #include "gradfuzz/oracle/judge.h"
 
+#include <ATen/Parallel.h>
+
 #include <cmath>
 #include <limits>
 
@@ -259,6 +261,28 @@ TEST(SilentTest, FusedBfloat16) {
     }
   });
   EXPECT_EQ(outcome.verdict, Verdict::kAgree);
+}
+
+// Each thread adds up its own rows, and its sum is stored in bfloat16.
+TEST(SilentTest, Bfloat16NormsWithMoreThreads) {
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    Build b(DType::kBFloat16);
+    const Arg x = b.Leaf({60, 64}, Normal(3 * seed)), weight = b.Leaf({64}, Normal(3 * seed + 1));
+    const Arg bias = b.Leaf({64}, Normal(3 * seed + 2));
+    const Program p = b.Out(b.Op("nn.functional.layer_norm", {x, Arg::Ints({64}), weight, bias}),
+                            Normal(seed + 100))
+                          .Done();
+    at::set_num_threads(1);
+    RungRun one = EagerRung(p);
+    at::set_num_threads(4);
+    RungRun four = EagerRung(p, "inductor");
+    at::set_num_threads(1);
+    JudgeOptions options;
+    options.self_checks = false;
+    std::vector<RungRun> rungs = {std::move(one), std::move(four)};
+    const Outcome outcome = Judge(p, "real", rungs, options);
+    EXPECT_FALSE(IsFinding(outcome.verdict)) << seed << ToJson(outcome).dump(1).substr(0, 2000);
+  }
 }
 
 TEST(SilentTest, CancellationToZero) {
