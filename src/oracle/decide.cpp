@@ -29,7 +29,7 @@ Gradients RealGradients(const program::Program& program, const evaluate::Observa
 double Decider::Tolerance(const Quantity& quantity, const Case& c, size_t i) const {
   double own = envelope_.Tolerance(quantity, i);
   if (const Elements* reference = envelope_.Reference(quantity)) {
-    own = std::max(own, c.close * reference->Modulus(i));
+    own = std::max(own, c.close.rtol * reference->Modulus(i));
   }
   const auto lower = lower_.find(quantity);
   return lower == lower_.end() ? own : std::max(own, kLowerRung * lower->second[i]);
@@ -57,7 +57,9 @@ Decider::State Decider::Judge(const Quantity& quantity, const Case& c, size_t i,
     const double tolerance = Tolerance(quantity, c, i);
     if (error <= tolerance) return State::kRight;
     if (error <= kClearlyWrong * tolerance) *unclear = true;
-    return State::kOff;
+    const double size = reference->Modulus(i);
+    const bool close = error <= c.close.atol + c.close.rtol * size;
+    return close && error <= kInaccurate * size ? State::kInaccurate : State::kOff;
   }
   // NaN or Inf on one side at least, and not the same on both.
   if (got_class == reference_class && got_class != ValueClass::kFinite) return State::kRight;
@@ -179,6 +181,7 @@ ElementReport Decider::Report(const Quantity& quantity, const Case& c) const {
   const Elements* found = envelope_.Reference(quantity);
   const Elements& reference = found != nullptr ? *found : c.eager;
   bool off = false, nan = false, cannot_tell = false, blind = false, above_noise = false;
+  bool inaccurate = false;
   const double scale = Scale(reference);
   double worst = -1;
   for (size_t i = 0; i < c.got.size(); ++i) {
@@ -190,6 +193,7 @@ ElementReport Decider::Report(const Quantity& quantity, const Case& c) const {
     const bool wrong = c.states[i] == State::kOff || c.states[i] == State::kClass;
     off = off || c.states[i] == State::kOff;
     nan = nan || c.states[i] == State::kClass;
+    inaccurate = inaccurate || c.states[i] == State::kInaccurate;
     cannot_tell = cannot_tell || c.states[i] == State::kCannotTell;
     blind = blind || (!wrong && OrZero(Distance(c.got, c.eager, i)) > kBlind * scale);
     if (wrong) {
@@ -217,6 +221,9 @@ ElementReport Decider::Report(const Quantity& quantity, const Case& c) const {
   } else if (cannot_tell) {
     report.verdict = Graver(report.verdict, Verdict::kIllConditioned);
     report.note = "rounding decides more than this comparison can tell";
+  } else if (inaccurate) {
+    report.verdict = Graver(report.verdict, Verdict::kTradeOff);
+    report.note = "less accurate than eager, and close by PyTorch's own tolerances";
   } else if (blind && !exact_ && !c.got.discrete && report.verdict == Verdict::kAgree) {
     if (above_noise) {
       report.verdict = Verdict::kIllConditioned;
@@ -241,7 +248,7 @@ std::map<Quantity, ElementReport> Decider::Decide(const evaluate::Observation& e
     c.eager = Flatten(tensor);
     c.got = Flatten(*Find(got, quantity));
     c.band = Band(tensor.scalar_type());
-    c.close = AssertCloseDefaults(tensor.scalar_type()).rtol;
+    c.close = AssertCloseDefaults(tensor.scalar_type());
     cases.emplace(quantity, std::move(c));
   }
   JudgeAll(&cases);

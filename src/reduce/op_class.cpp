@@ -25,10 +25,20 @@ constexpr ClassRow kClasses[] = {
     {Family::kAggregation, ops::kExtremum, "extremum"},
     {Family::kAggregation, ops::kLinear | ops::kFullAggregation, "aggregation"},
     {Family::kPointwise, ops::kTranscendental, "transcendental"},
+    {Family::kNn, ops::kTranscendental, "transcendental"},
     {Family::kPointwise, 0, "pointwise"},
     {Family::kView, 0, "view"},
     {Family::kGather, 0, "gather"},
 };
+
+const ClassRow* ClassOf(const OpRecord* record) {
+  if (record == nullptr) return nullptr;
+  const auto* row =
+      std::find_if(std::begin(kClasses), std::end(kClasses), [&](const ClassRow& r) {
+        return record->family == r.family && (record->traits & r.traits) == r.traits;
+      });
+  return row == std::end(kClasses) ? nullptr : row;
+}
 
 bool IsRequired(const ops::Param& param) { return param.presence >= 1 && param.needs < 0; }
 
@@ -90,14 +100,10 @@ const OpRecord* RecordOf(const std::string& op) {
 std::string OpClass(const Statement& statement) {
   std::string name = BareName(statement.op);
   if (name == "__setitem__") return "write_";
-  if (const OpRecord* record = RecordOf(statement.op)) {
-    for (const ClassRow& row : kClasses) {
-      if (record->family == row.family && (record->traits & row.traits) == row.traits) {
-        name = row.name;
-        break;
-      }
-    }
-  }
+  // What writes in place is of the class of its functional form.
+  const ClassRow* row = ClassOf(RecordOf(statement.op));
+  if (row == nullptr) row = ClassOf(RecordOf(name));
+  if (row != nullptr) name = row->name;
   return program::IsInPlace(statement) ? name + "_" : name;
 }
 

@@ -84,8 +84,8 @@ std::string EscapeMarkdown(std::string_view text) {
     const char c = clean[i];
     if (c == '<') {
       out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
+    } else if (c == '>' && i == 0) {
+      out += "&gt;";  // a quotation; elsewhere it is but a character, since no < is left to close
     } else if (c == '&') {
       out += "&amp;";
     } else if (c == '@') {

@@ -10,6 +10,7 @@
 
 #include "gradfuzz/oracle/envelope.h"
 #include "gradfuzz/oracle/ties.h"
+#include "gradfuzz/oracle/tolerance.h"
 
 namespace gradfuzz::oracle {
 
@@ -44,11 +45,11 @@ class Decider {
   int replays() const { return envelope_.replays() + ties_.replays(); }
 
  private:
-  enum class State : uint8_t { kRight, kOff, kClass, kCannotTell };
+  enum class State : uint8_t { kRight, kInaccurate, kOff, kClass, kCannotTell };
   struct Case {
     Elements eager, got;
     double band = 0;
-    double close = 0;  // relative tolerance of assert_close
+    CloseTolerance close;
     std::vector<State> states;
     Verdict verdict = Verdict::kAgree;  // of the elements that were excused
   };

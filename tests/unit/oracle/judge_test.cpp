@@ -202,7 +202,18 @@ TEST(SilentTest, FloorHoldsWhereNoiseSeesNothing) {
   const Program p = b.Out(b.Op("neg", {b.Leaf({8}, Normal(1, 1, 4))})).Done();
   EXPECT_EQ(JudgeEdit(p, Out0([](auto& out) { return Ulps(out, 7); })).verdict, Verdict::kAgree);
   EXPECT_EQ(JudgeEdit(p, Out0([](auto& out) { return Ulps(out, 20); })).verdict,
+            Verdict::kTradeOff);
+  EXPECT_EQ(JudgeEdit(p, Out0([](auto& out) { return Ulps(out, 200); })).verdict,
             Verdict::kForwardMismatch);
+  // float16: twice its eps, which is more than assert_close allows.
+  Build half(DType::kFloat16);
+  const Program q = half.Out(half.Op("neg", {half.Leaf({4}, Values({1, 1, 1, 1}))})).Done();
+  constexpr double kEps = 0.0009765625;
+  const auto off_by = [&](double ulps) {
+    return JudgeEdit(q, Out0([&](auto& out) { return out * (1 + ulps * kEps); })).verdict;
+  };
+  EXPECT_EQ(off_by(2), Verdict::kAgree);
+  EXPECT_EQ(off_by(3), Verdict::kForwardMismatch);
 }
 
 // The program in another precision, rounded to its own: nearer to the truth than eager.
@@ -261,6 +272,26 @@ TEST(SilentTest, FusedBfloat16) {
     }
   });
   EXPECT_EQ(outcome.verdict, Verdict::kAgree);
+}
+
+// A vectorised function that is a little off everywhere: PyTorch calls it close.
+TEST(SilentTest, InaccurateAndCloseByPyTorchsOwnRules) {
+  Build b;
+  const Program p = b.Out(b.Op("erf", {b.Leaf({64}, Normal(1, 0.1))})).Done();
+  const auto off_by = [&](double relative) {
+    return JudgeEdit(p, Out0([&](auto& out) { return out * (1 + relative); }));
+  };
+  EXPECT_EQ(off_by(1e-6).verdict, Verdict::kAgree);
+  EXPECT_EQ(off_by(8e-6).verdict, Verdict::kTradeOff);
+  EXPECT_EQ(off_by(1e-3).verdict, Verdict::kForwardMismatch);
+}
+
+// What is small may be lost as well: the absolute part of assert_close excuses nobody.
+TEST(SilentTest, ButALostSmallElementIsLost) {
+  Build b;
+  const Program p = b.Out(b.Op("erf", {b.Leaf({64}, Normal(1, 1e-6))})).Done();
+  const auto lose = Out0([](auto& out) { return With(out, 7, 0); });
+  EXPECT_EQ(JudgeEdit(p, lose).verdict, Verdict::kForwardMismatch);
 }
 
 // Each thread adds up its own rows, and its sum is stored in bfloat16.

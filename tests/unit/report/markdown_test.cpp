@@ -99,7 +99,7 @@ TEST(Markdown, HostileTextStaysText) {
 }
 
 TEST(Escape, Markdown) {
-  EXPECT_EQ(EscapeMarkdown("a|b_c _d_ <x> @y"), "a\\|b_c \\_d\\_ &lt;x&gt; &#64;y");
+  EXPECT_EQ(EscapeMarkdown("a|b_c _d_ <x> @y"), "a\\|b_c \\_d\\_ &lt;x> &#64;y");
   EXPECT_EQ(MarkdownCode("a`b|c"), "``a`b\\|c``");
   EXPECT_EQ(MarkdownCode("`"), "`` ` ``");
   EXPECT_EQ(MarkdownBlock("x\n```\ny\n", "text"), "````text\nx\n```\ny\n````\n");
