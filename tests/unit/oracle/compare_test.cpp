@@ -58,7 +58,9 @@ TEST(CompareCheaplyTest, NoneIsNotZeros) {
 }
 
 TEST(CompareCheaplyTest, ShapeAndDtype) {
-  EXPECT_EQ(Compare(Hand(at::ones({4}), at::ones({2, 2}))).verdict, Verdict::kMetadataMismatch);
+  EXPECT_EQ(Compare(Hand(at::ones({4}), at::ones({2, 2}))).note, "shape [4] instead of [2, 2]");
+  EXPECT_EQ(Compare(Hand(at::ones({2, 2}), at::ones({4})), kGrad0).verdict,
+            Verdict::kMetadataMismatch);
   EXPECT_EQ(Compare(Hand(at::ones({2, 2}, at::kDouble), at::ones({2, 2}))).verdict,
             Verdict::kMetadataMismatch);
   EXPECT_EQ(Compare(Hand(at::ones({2, 2}), at::ones({2, 2}, at::kDouble)), kGrad0).verdict,

@@ -205,6 +205,11 @@ TEST(SilentTest, FloorHoldsWhereNoiseSeesNothing) {
             Verdict::kTradeOff);
   EXPECT_EQ(JudgeEdit(p, Out0([](auto& out) { return Ulps(out, 200); })).verdict,
             Verdict::kForwardMismatch);
+  // What assert_close allows relatively is more than the floor.
+  Build ones;
+  const Program unit = ones.Out(ones.Op("neg", {ones.Leaf({2}, Values({1, 1}))})).Done();
+  const auto moved = JudgeEdit(unit, Out0([](auto& out) { return Ulps(out, 10); }));
+  EXPECT_EQ(moved.verdict, Verdict::kAgree);
   // float16: twice its eps, which is more than assert_close allows.
   Build half(DType::kFloat16);
   const Program q = half.Out(half.Op("neg", {half.Leaf({4}, Values({1, 1, 1, 1}))})).Done();
@@ -257,6 +262,35 @@ TEST(SilentTest, OtherSummationOrder) {
   for (int64_t i = 0; i < terms.numel(); ++i) sum += terms[i].item<float>();
   const Outcome outcome = JudgeEdit(p, Out0([&](auto& out) { return at::full_like(out, sum); }));
   EXPECT_EQ(outcome.verdict, Verdict::kAgree);
+}
+
+// Additions that are stored one by one round each time: the more terms, the more.
+TEST(SilentTest, StoredAdditionsInBfloat16) {
+  constexpr double kEps = 0.0078125;
+  Build b(DType::kBFloat16);
+  const Arg x = b.Leaf({1}, Values({0})), src = b.Leaf({64}, Normal(1, 0.1, 1));
+  const Arg index = b.Leaf({64}, Ints(0, 0, 1), false, DType::kInt64);
+  const Program p = b.Out(b.Op("index_add", {x, Arg(0), index, src})).Done();
+  const at::Tensor exact = evaluate::Reference(p, {}).outputs[0];
+  const auto off_by = [&](double eps) {
+    return JudgeEdit(p, Out0([&](auto& out) { return (exact * (1 + eps * kEps)).to(out.dtype()); }))
+        .verdict;
+  };
+  EXPECT_EQ(off_by(5), Verdict::kAgree);
+  EXPECT_EQ(off_by(60), Verdict::kForwardMismatch);
+}
+
+// Where numbers are hardly there, flushing and gradual underflow round absolutely.
+TEST(SilentTest, SubnormalNumbers) {
+  constexpr float kSmallest = std::numeric_limits<float>::denorm_min();
+  Build b;
+  const Program p =
+      b.Out(b.Op("neg", {b.Leaf({2}, Values({100 * kSmallest, 200 * kSmallest}))})).Done();
+  const auto off_by = [&](int steps) {
+    return JudgeEdit(p, Out0([&](auto& out) { return Ulps(out, steps); })).verdict;
+  };
+  EXPECT_EQ(off_by(10), Verdict::kAgree);
+  EXPECT_NE(off_by(40), Verdict::kAgree);
 }
 
 TEST(SilentTest, FusedBfloat16) {

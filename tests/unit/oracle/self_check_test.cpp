@@ -198,6 +198,15 @@ TEST(PartitionTest, SeesLostAndDoubledShares) {
             "");
 }
 
+// Linear in the cotangent, so no other law sees it: what the source covers goes to the target, too.
+TEST(PartitionTest, IsAskedOfEveryRung) {
+  const Program p = SliceScatter();
+  const RungRun run = Rung(p, [](Observation& o, const auto*) {
+    o.gradients[0]->slice(0, 1, 3).copy_(*o.gradients[1]);
+  });
+  EXPECT_EQ(Failures(Check(p, run)), "self-check partition;");
+}
+
 TEST(PartitionTest, AppliesOnlyWhereNothingElseContributes) {
   Build b;
   const Arg x = b.Leaf({4, 3}, Ints(-4, 4, 1)), s = b.Leaf({2, 3}, Ints(-4, 4, 2));
