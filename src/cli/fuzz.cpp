@@ -41,8 +41,8 @@ void AddFlags(CLI::App& app, FuzzFlags* f) {
   AddPoolFlags(app, &f->pool);
   app.add_option("--seed", f->seed,
                  "Alone: that one program. With --programs or --duration: the first")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--programs", f->programs, "How many programs")->check(CLI::PositiveNumber);
+      ->check(WholeNumber(0));
+  app.add_option("--programs", f->programs, "How many programs")->check(WholeNumber(1));
   app.add_option("--duration", f->duration, "How long, as in 90s, 15m, 2h");
   app.add_option("--out", f->out, "Folder for the store, findings and reports");
   app.add_option("--shard", f->shard, "i/n: take every n-th seed; default from the scheduler");

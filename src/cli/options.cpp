@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
@@ -59,7 +61,7 @@ void AddPoolFlags(CLI::App& app, PoolFlags* flags) {
       ->check(CLI::Range(1, 1024));
   app.add_option("--worker", flags->worker, "The gradfuzz-worker to use");
   app.add_option("--deadline", flags->deadline, "Seconds allowed per program")
-      ->check(CLI::PositiveNumber);
+      ->check(PositiveNumber());
 }
 
 Result<std::unique_ptr<campaign::WorkerPool>> MakePool(
@@ -144,6 +146,36 @@ Result<isolate::KnownBugs> LoadKnownBugs(const std::string& path) {
   const std::string standard = std::string(GRADFUZZ_SOURCE_DIR) + "/corpus/known_bugs.json";
   if (!Exists(standard)) return isolate::KnownBugs();
   return isolate::KnownBugs::Load(standard);
+}
+
+CLI::Validator WholeNumber(uint64_t least) {
+  return CLI::Validator(
+      [least](std::string& text) -> std::string {
+        const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+        char* end = nullptr;
+        errno = 0;
+        const unsigned long long value = std::strtoull(text.c_str(), &end, 10);
+        if (digits && errno == 0 && value >= least && value <= INT64_MAX) return "";
+        return "'" + text + "' is no whole number from " + std::to_string(least) + " to " +
+               std::to_string(INT64_MAX);
+      },
+      "");
+}
+
+CLI::Validator PositiveNumber() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        char* end = nullptr;
+        const double value = std::strtod(text.c_str(), &end);
+        if (!text.empty() && *end == '\0' && value > 0 && std::isfinite(value)) return "";
+        return "'" + text + "' is no number above 0";
+      },
+      "");
+}
+
+Status CheckAccepted(const std::string& name, const CaseResult& result) {
+  if (result.outcome.verdict != Verdict::kInvalid) return {};
+  return UsageError(name + ": " + result.outcome.note.substr(0, result.outcome.note.find('\n')));
 }
 
 std::optional<int> Parse(CLI::App& app, int argc, char** argv) {

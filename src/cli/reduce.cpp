@@ -47,6 +47,7 @@ int RunReduce(int argc, char** argv) {
   item.program = loaded->program;
   const CaseResult result = (*pool)->Run({item}, {}, *run).front();
   if ((*pool)->Interrupted()) return kExitInterrupted;
+  if (Status accepted = CheckAccepted(file, result); !accepted) return Fail(accepted.error());
   std::fputs(report::RenderCase(result, *run, Style(), file).c_str(), stdout);
   if (!campaign::IsMismatch(result)) {
     std::puts("There is nothing to reduce.");

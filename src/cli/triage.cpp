@@ -122,7 +122,7 @@ int RunTriage(int argc, char** argv) {
                  "Wall budget of the reduction")
       ->capture_default_str();
   app.add_option("--memory", memory_gib, "GiB that the script may use")
-      ->check(CLI::PositiveNumber)
+      ->check(PositiveNumber())
       ->capture_default_str();
   app.add_flag("--no-reduce", no_reduce, "Do not look for a smaller repro");
   app.add_flag("--bisect", options.bisect, "Ask torch's bisector which pass is at fault");

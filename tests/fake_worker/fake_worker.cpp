@@ -11,7 +11,7 @@
 //   --torch VERSION           what it claims to run
 // Acts: agree, gradient, forward, flaky, abort, segv, kill, exit, hang, hang-with-child, garbage,
 // truncated, too-large, chatty, big, slow, leave, retire, refuse, usage, die-generating,
-// hang-eager, die-after, done-early; and abort-once, hang-once, gradient-once.
+// hang-eager, die-after, done-early, invalid; and abort-once, hang-once, gradient-once.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -267,6 +267,10 @@ class FakeWorker {
     // Wrong in the campaign, right whenever it is confirmed.
     if (act == "flaky" && !request.run.fresh_caches) verdict = Verdict::kGradientMismatch;
     Outcome outcome = OutcomeOf(request.run, verdict);
+    if (act == "invalid") {
+      outcome.verdict = Verdict::kInvalid;
+      outcome.note = "eager rejects the program: AttributeError: no attribute 'x'\n  File y";
+    }
     if (act == "big") outcome.note = std::string(6'000'000, 'b');
     json result = {{"type", "result"},
                    {"item", i},

@@ -50,6 +50,11 @@ Result<std::vector<std::string>> Devices(const std::string& device,
 // --known-bugs: defaults to the corpus; an absent default is no known bugs.
 Result<isolate::KnownBugs> LoadKnownBugs(const std::string& path);
 
+// Checks of option values; their message names the value and what would do. CLI11's own ones state
+// the limits of double.
+CLI::Validator WholeNumber(uint64_t least);
+CLI::Validator PositiveNumber();
+
 // Parses argv. RETURNS: the exit code when the command is over (help, bad usage).
 std::optional<int> Parse(CLI::App& app, int argc, char** argv);
 
@@ -60,6 +65,9 @@ report::TerminalStyle Style();  // of stdout; looks at NO_COLOR, TERM and the te
 
 // "90", "90s", "15m", "2h", "1h30m" in seconds.
 Result<double> ParseDuration(const std::string& text);
+
+// A UsageError when eager rejects the program of `result`, which then is no program for this torch.
+Status CheckAccepted(const std::string& name, const CaseResult& result);
 
 // A program of a file: a module (.py, through the worker), a program or a finding (.json), a
 // finding's folder.

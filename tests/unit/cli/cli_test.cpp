@@ -137,9 +137,11 @@ TEST_F(CliTest, HelpAndVersion) {
 TEST_F(CliTest, BadInputIsOneSentenceAndLeavesNothing) {
   ExpectUsage({"frobnicate"}, "there is no command 'frobnicate'");
   ExpectUsage({"--seed", "7", "--device", "tpu"}, "unknown device 'tpu'");
-  ExpectUsage({"--seed", "seven"}, "seven");
+  ExpectUsage({"--seed", "seven"}, "'seven' is no whole number from 0 to 9223372036854775807");
+  ExpectUsage({"--programs", "0"}, "'0' is no whole number from 1 to");
+  ExpectUsage({"--seed", "1", "--deadline", "-3"}, "'-3' is no number above 0");
   ExpectUsage({"--seed", "-1"}, "--seed");
-  ExpectUsage({"--seed", "9223372036854775808"}, "seeds go up to 9223372036854775807");
+  ExpectUsage({"--seed", "9223372036854775808"}, "is no whole number from 0 to 9223372036854775807");
   ExpectUsage({"--seed", "9223372036854775800", "--programs", "100"}, "seeds go up to");
   ExpectUsage({"--programs", "0"}, "--programs");
   ExpectUsage({"--duration", "soon"}, "'soon' is no duration");
@@ -412,6 +414,15 @@ TEST_F(CliTest, ReplayAndItsExpectations) {
   EXPECT_THAT(none.err, HasSubstr("none.py does not parse: line 1"));
   EXPECT_EQ(none.out, "");
   EXPECT_EQ(Run({"replay", "--expect", "bad.py"}).code, kExitUsage);
+
+  // What eager does not know is no program: one sentence, and the others are run all the same.
+  const Outcome rejected = Run({"replay", "wrong.py", "right.py"}, "5=invalid");
+  EXPECT_EQ(rejected.code, kExitUsage);
+  EXPECT_EQ(rejected.err,
+            "gradfuzz: wrong.py: eager rejects the program: AttributeError: no attribute 'x'\n");
+  EXPECT_THAT(rejected.out, HasSubstr("right.py"));
+  EXPECT_THAT(rejected.out, Not(HasSubstr("wrong.py")));
+  EXPECT_EQ(Run({"reduce", "wrong.py"}, "5=invalid").code, kExitUsage);
 
   write("broken.json", "{\"statements\": ");
   EXPECT_THAT(Run({"replay", "broken.json"}).err, HasSubstr("broken.json is not JSON"));
