@@ -288,6 +288,17 @@ void Session::Evaluate(const c10::OperatorHandle& op, const OpInfo& info, Stack*
   ++replay_.nudged;
   const Model& model = precision_.model();
   if (!model.operands) {
+    if ((info.traits & kStepsOp) != 0) {
+      Stack again = args;
+      NudgeOperands(info, op, model.nudge, again.data(), again.data() + again.size());
+      const Below below;
+      op.callBoxed(&again);
+      for (size_t i = 0; i < results; ++i) {
+        if (plain_results[i].defined()) {
+          CopyRaw(plain_results[i], again[again.size() - results + i].toTensor());
+        }
+      }
+    }
     for (const Tensor& t : plain_results) {
       if (t.defined()) noise_.NudgeInPlace(t, ResultAmplitude(info, operands, t));
     }

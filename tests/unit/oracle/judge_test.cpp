@@ -280,6 +280,21 @@ TEST(SilentTest, StoredAdditionsInBfloat16) {
   EXPECT_EQ(off_by(60), Verdict::kForwardMismatch);
 }
 
+// One operator, or the operators that it is made of: in bfloat16 the latter round more often.
+TEST(SilentTest, StepsInBfloat16) {
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    Build b(DType::kBFloat16);
+    const Arg x = b.Leaf({64}, Normal(3 * seed)), y = b.Leaf({64}, Normal(3 * seed + 1));
+    const Arg z = b.Leaf({64}, Normal(3 * seed + 2, 0.1, 1));
+    const Program p = b.Out(b.Op("addcdiv", {x, y, z}, {{"value", Arg(3.0)}})).Done();
+    const auto leaves = evaluate::MakeInputs(p.storages, p.leaves, 0, at::kCPU).leaves;
+    const Outcome outcome = JudgeEdit(p, Out0([&](auto&) {
+      return leaves[0].detach() + leaves[1].detach() / leaves[2].detach() * 3.0;
+    }));
+    EXPECT_FALSE(IsFinding(outcome.verdict)) << seed << ToJson(outcome).dump(1).substr(0, 2000);
+  }
+}
+
 // Where numbers are hardly there, flushing and gradual underflow round absolutely.
 TEST(SilentTest, SubnormalNumbers) {
   constexpr float kSmallest = std::numeric_limits<float>::denorm_min();
