@@ -59,7 +59,7 @@ Decider::State Decider::Judge(const Quantity& quantity, const Case& c, size_t i,
     if (error <= kClearlyWrong * tolerance) *unclear = true;
     const double size = reference->Modulus(i);
     const bool close = error <= c.close.atol + c.close.rtol * size;
-    return close && error <= kInaccurate * size ? State::kInaccurate : State::kOff;
+    return close && error <= kIntact * size ? State::kInaccurate : State::kOff;
   }
   // NaN or Inf on one side at least, and not the same on both.
   if (got_class == reference_class && got_class != ValueClass::kFinite) return State::kRight;

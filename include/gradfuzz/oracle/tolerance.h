@@ -102,7 +102,7 @@ inline constexpr double kEagerOwn = 8;
 // An error that assert_close accepts and that leaves this much of the element intact is a matter of
 // accuracy (kTradeOff), not of correctness: Inductor's vectorised erf is off by 1.5e-7 everywhere,
 // 8e-6 of a result of 0.02. Three digits: what PyTorch's minifier asks for (tol=1e-3).
-inline constexpr double kInaccurate = 1e-3;
+inline constexpr double kIntact = 1e-3;
 // An accepted difference from eager that is larger than this part of the tensor's scale means that
 // the program cannot tell right from wrong there: kIllConditioned instead of kAgree.
 inline constexpr double kBlind = 0.25;
