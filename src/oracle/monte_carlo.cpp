@@ -302,8 +302,8 @@ void Session::Evaluate(const c10::OperatorHandle& op, const OpInfo& info, Stack*
     for (const Tensor& t : plain_results) {
       if (t.defined()) noise_.NudgeInPlace(t, ResultAmplitude(info, operands, t));
     }
-    // One exception: the gradients of weight and bias are added up in the operand's dtype, a partial
-    // sum for each thread (ATen/native/cpu/layer_norm_kernel.cpp and its kin).
+    // One exception: the gradients of weight and bias are added up in the operand's dtype, a
+    // partial sum for each thread (ATen/native/cpu/layer_norm_kernel.cpp and its kin).
     if ((info.traits & kFusedOp) != 0 && info.name.ends_with("norm_backward")) {
       const Below below;
       const auto noisy = FusedWithNoise(info.name, args, plain_results, noise_);

@@ -33,10 +33,9 @@ constexpr ClassRow kClasses[] = {
 
 const ClassRow* ClassOf(const OpRecord* record) {
   if (record == nullptr) return nullptr;
-  const auto* row =
-      std::find_if(std::begin(kClasses), std::end(kClasses), [&](const ClassRow& r) {
-        return record->family == r.family && (record->traits & r.traits) == r.traits;
-      });
+  const auto* row = std::find_if(std::begin(kClasses), std::end(kClasses), [&](const ClassRow& r) {
+    return record->family == r.family && (record->traits & r.traits) == r.traits;
+  });
   return row == std::end(kClasses) ? nullptr : row;
 }
 

@@ -2,8 +2,10 @@
 // Laws that a rung must obey by itself, whatever eager says: they also catch what eager shares.
 //
 //  1. Zero: the gradients for zero cotangents are exact zeros (NaN where a derivative is infinite).
-//  2. Scaling: the gradients for 2 c are twice those for c. Within the envelopes of both: a backward
-//     may work with the logarithm of the cotangent, and small float16 numbers do not double exactly.
+//  2. Scaling: the gradients for 2 c are twice those for c. Within the envelopes of both: a
+//  backward
+//     may work with the logarithm of the cotangent, and small float16 numbers do not double
+//     exactly.
 //  3. Split: the gradients for c masked one way and the other way add up to those for c. The parts
 //     are contiguous, so a backward that is wrong for an expanded cotangent alone contradicts
 //     itself. Tolerance: the envelopes of the three, which make the same decisions.

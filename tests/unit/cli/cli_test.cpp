@@ -141,7 +141,8 @@ TEST_F(CliTest, BadInputIsOneSentenceAndLeavesNothing) {
   ExpectUsage({"--programs", "0"}, "'0' is no whole number from 1 to");
   ExpectUsage({"--seed", "1", "--deadline", "-3"}, "'-3' is no number above 0");
   ExpectUsage({"--seed", "-1"}, "--seed");
-  ExpectUsage({"--seed", "9223372036854775808"}, "is no whole number from 0 to 9223372036854775807");
+  ExpectUsage({"--seed", "9223372036854775808"},
+              "is no whole number from 0 to 9223372036854775807");
   ExpectUsage({"--seed", "9223372036854775800", "--programs", "100"}, "seeds go up to");
   ExpectUsage({"--programs", "0"}, "--programs");
   ExpectUsage({"--duration", "soon"}, "'soon' is no duration");

@@ -288,9 +288,10 @@ TEST(SilentTest, StepsInBfloat16) {
     const Arg z = b.Leaf({64}, Normal(3 * seed + 2, 0.1, 1));
     const Program p = b.Out(b.Op("addcdiv", {x, y, z}, {{"value", Arg(3.0)}})).Done();
     const auto leaves = evaluate::MakeInputs(p.storages, p.leaves, 0, at::kCPU).leaves;
-    const Outcome outcome = JudgeEdit(p, Out0([&](auto&) {
-      return leaves[0].detach() + leaves[1].detach() / leaves[2].detach() * 3.0;
-    }));
+    const Outcome outcome =
+        JudgeEdit(p, Out0([&](auto&) {
+                    return leaves[0].detach() + leaves[1].detach() / leaves[2].detach() * 3.0;
+                  }));
     EXPECT_FALSE(IsFinding(outcome.verdict)) << seed << ToJson(outcome).dump(1).substr(0, 2000);
   }
 }
