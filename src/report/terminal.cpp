@@ -19,7 +19,8 @@ constexpr size_t kMaxElements = 4;
 constexpr size_t kMaxErrorLines = 12;
 constexpr size_t kMaxMessageLines = 3;   // of an error, written out in full ...
 constexpr size_t kMaxMessageLine = 300;  // ... or nearly
-constexpr size_t kMaxTriggers = 12;
+constexpr size_t kMaxTriggers = 12;      // of one axis
+constexpr size_t kResultWidth = std::string_view("still wrong").size();
 
 enum class Ink { kPlain, kBold, kDim, kRed, kGreen, kYellow };
 
@@ -192,6 +193,61 @@ void PutWhatIsWrong(const Outcome& outcome, int draws, Page* page) {
   }
 }
 
+// One line per axis: what of it keeps the bug and what does not.
+void PutTriggers(const std::vector<TriggerRow>& triggers, Page* page) {
+  const std::vector<TriggerGroup> groups = GroupTriggers(triggers);
+  if (groups.empty()) return;
+  page->Line("  " + page->Paint(Ink::kDim, "one thing changed at a time"));
+  size_t axis_width = 0;
+  for (const TriggerGroup& g : groups) axis_width = std::max(axis_width, Width(g.axis));
+  for (const TriggerGroup& g : groups) {
+    bool first = true;
+    const auto put = [&](std::string_view result, Ink ink, const std::vector<std::string>& items) {
+      if (items.empty()) return;
+      std::string text;
+      for (size_t i = 0; i < items.size() && i < kMaxTriggers; ++i) {
+        text += (i ? "; " : "") + items[i];
+      }
+      if (items.size() > kMaxTriggers) {
+        text += "; and " + std::to_string(items.size() - kMaxTriggers) + " more";
+      }
+      const std::string head = "  " + PadRight(first ? g.axis : "", axis_width) + "  ";
+      const size_t indent = Width(head) + kResultWidth + 2;
+      bool begin = true;
+      for (const std::string& line :
+           Wrap(text, std::max<size_t>(page->width() > indent ? page->width() - indent : 0, 30))) {
+        page->Line(begin ? head + page->Paint(ink, PadRight(result, kResultWidth)) + "  " + line
+                         : std::string(indent, ' ') + line);
+        begin = false;
+      }
+      first = false;
+    };
+    put("still wrong", Ink::kRed, g.wrong);
+    put("right", Ink::kGreen, g.right);
+    put("other", Ink::kYellow, g.other);
+  }
+  page->Line();
+}
+
+void PutSettings(const Finding& finding, Page* page) {
+  std::vector<std::string> removes;
+  int64_t tried = 0;
+  for (const KnobResult& k : finding.ablation) {
+    tried += k.exists;
+    if (k.exists && k.removes) removes.push_back(k.meaning);
+  }
+  if (!removes.empty()) {
+    page->Text("removed by " + std::to_string(removes.size()) + " of " + Count(tried, "setting") +
+                   ": " + Enumerate(removes),
+               2);
+  }
+  if (!finding.workaround.empty()) {
+    page->Text("workaround: " + finding.workaround, 2);
+  } else if (tried > 0) {
+    page->Text("workaround: none found; none of " + Count(tried, "setting") + " removes it", 2);
+  }
+}
+
 struct Compared {
   int64_t outputs = 0, gradients = 0;
 };
@@ -304,7 +360,7 @@ std::string RenderCase(const CaseResult& result, const RunOptions& run, const Te
 }
 
 std::string RenderFinding(const Finding& finding, const TerminalStyle& style,
-                          const std::string& folder) {
+                          const std::string& folder, bool with_program) {
   Page page(style);
   const bool is_new = finding.known_issue.empty();
   page.Line(page.Paint(is_new ? Ink::kRed : Ink::kYellow, is_new ? "FINDING " : "KNOWN BUG ") +
@@ -327,35 +383,16 @@ std::string RenderFinding(const Finding& finding, const TerminalStyle& style,
   page.Text(line, 2, Ink::kDim);
   if (!is_new) page.Text("known as " + finding.known_issue, 2);
   page.Line();
-  PutProgram(finding.reduced, &page);
-  page.Line();
+  if (with_program) {
+    PutProgram(finding.reduced, &page);
+    page.Line();
+  }
   PutRungTable(MakeRungTable(finding.outcome), &page);
   page.Line();
   PutWhatIsWrong(finding.outcome, finding.run.draws, &page);
   page.Line();
-  std::vector<std::string> wrong, right;
-  for (const TriggerGroup& g : GroupTriggers(finding.triggers)) {
-    for (const auto& [from, to] : {std::pair(&g.wrong, &wrong), std::pair(&g.right, &right)}) {
-      for (const std::string& change : *from) to->push_back(g.axis + " " + change);
-    }
-  }
-  const auto put_list = [&](std::string_view label, const std::vector<std::string>& items) {
-    if (items.empty()) return;
-    std::string text(label);
-    for (size_t i = 0; i < items.size() && i < kMaxTriggers; ++i)
-      text += (i ? "; " : " ") + items[i];
-    if (items.size() > kMaxTriggers) {
-      text += "; and " + std::to_string(items.size() - kMaxTriggers) + " more";
-    }
-    page.Text(text, 2);
-  };
-  put_list("still wrong with:", wrong);
-  put_list("right with:", right);
-  if (!finding.workaround.empty()) {
-    page.Text("workaround: " + finding.workaround, 2);
-  } else if (!finding.ablation.empty()) {
-    page.Text("workaround: none found; no single setting removes it", 2);
-  }
+  PutTriggers(finding.triggers, &page);
+  PutSettings(finding, &page);
   page.Text("signature: " + finding.signature, 2, Ink::kDim);
   if (!folder.empty()) page.Text("files: " + folder + " (repro.py, report.md)", 2);
   return page.Take();

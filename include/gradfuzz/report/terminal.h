@@ -26,8 +26,9 @@ std::string RenderCase(const CaseResult& result, const RunOptions& run, const Te
                        const std::string& name = "");
 
 // One finding at the end of a run. `folder` is where its files are, empty = nowhere.
+// `with_program`: false for a caller that has shown the reduced program in a form of its own.
 std::string RenderFinding(const Finding& finding, const TerminalStyle& style,
-                          const std::string& folder = "");
+                          const std::string& folder = "", bool with_program = true);
 
 // The last lines of a run: what was done, what was found, what it cost.
 std::string RenderTotals(const RunSummary& summary, const TerminalStyle& style);
