@@ -340,7 +340,7 @@ Result<json> Worker::Ask(const json& request, const std::function<bool()>& inter
     return InternalError("the worker " + loss.how + " on '" + what + "'" +
                          (last.empty() ? "" : ": " + last));
   }
-  ++requests_;
+  if (what != "describe") ++requests_;  // that only asks what there is
   if (TypeOf(read.frame) == "error") return ErrorFrom(read.frame);
   json answer = read.frame;
   if (answer.is_object()) answer.erase("type");

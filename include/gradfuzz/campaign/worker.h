@@ -85,7 +85,8 @@ class Worker {
 
   bool Alive() const { return process_->Alive(); }
   int64_t RssBytes() const { return process_->Usage().rss_bytes; }
-  // Requests answered so far: a worker that ran nothing cannot be spoilt by what it ran.
+  // Requests answered so far that may leave something behind: a worker that ran nothing cannot be
+  // spoilt by what it ran.
   int requests() const { return requests_; }
   int programs() const { return programs_; }
   pid_t pid() const { return process_->pid(); }
