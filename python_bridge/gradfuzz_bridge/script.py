@@ -50,8 +50,15 @@ class ScriptError(Exception):
             self.own = frame.filename == path or isinstance(error, AssertionError)
             if frame.filename == path:
                 self.line, self.source = frame.lineno or 0, frame.line or ""
-        if isinstance(error, SyntaxError) and error.filename == path:
+        if isinstance(error, SystemExit):
+            self.own = True
+            if isinstance(error.code, int):
+                self.message = f"exit code {error.code}"
+        # Not one that the script meets later, in what it compiles or imports.
+        self.syntax = isinstance(error, SyntaxError) and error.filename == path
+        if isinstance(error, SyntaxError) and self.syntax:
             self.line, self.source = error.lineno or 0, (error.text or "").strip()
+            self.message = error.msg
         self.error = error
         super().__init__(f"{self.type}: {text}")
 
@@ -61,6 +68,7 @@ class ScriptError(Exception):
             "message": self.message,
             "line": self.line,
             "source": self.source,
+            "syntax": self.syntax,
         }
 
 
@@ -215,6 +223,23 @@ class _Log(io.TextIOBase):
 
 
 @contextlib.contextmanager
+def _no_way_out() -> Iterator[None]:
+    """os._exit() raises instead: what the script did before is still to be judged."""
+    leave_for_good, here = os._exit, os.getpid()
+
+    def leave(code: int) -> None:
+        if os.getpid() != here:  # a child that the script forked
+            leave_for_good(code)
+        raise SystemExit(code)
+
+    os._exit = leave
+    try:
+        yield
+    finally:
+        os._exit = leave_for_good
+
+
+@contextlib.contextmanager
 def _surroundings(path: str, log: _Log) -> Iterator[None]:
     """What a script finds: an empty folder, no arguments, fixed seeds; and what it must not leave behind."""
     before = os.getcwd()
@@ -234,6 +259,7 @@ def _surroundings(path: str, log: _Log) -> Iterator[None]:
             with (
                 contextlib.redirect_stdout(log),
                 contextlib.redirect_stderr(log),
+                _no_way_out(),
                 torch.enable_grad(),
             ):
                 yield

@@ -124,6 +124,8 @@ int RunTriage(int argc, char** argv) {
   app.add_option("--memory", memory_gib, "GiB that the script may use")
       ->check(PositiveNumber())
       ->capture_default_str();
+  app.add_flag("--verdict-only", options.verdict_only,
+               "Only say what is wrong and since which rung: much faster");
   app.add_flag("--no-reduce", no_reduce, "Do not look for a smaller repro");
   app.add_flag("--bisect", options.bisect, "Ask torch's bisector which pass is at fault");
   app.add_flag("--json", json, "Print JSON instead of the page");

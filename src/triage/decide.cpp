@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <regex>
 #include <set>
 #include <vector>
 
@@ -90,6 +91,20 @@ CallRuling Rule(const CapturedCall& call, const CallEvidence& evidence) {
   return {Ruling::kBug, Reason::kWrongCall};
 }
 
+// A sentence of the report about x0, x1, ... with the names that the script has for them.
+std::string WithNames(const std::string& text, const std::vector<std::string>& names) {
+  static const std::regex kLeaf(R"(\bx(\d+)\b)");
+  std::string out;
+  auto rest = text.begin();
+  for (std::sregex_iterator it(text.begin(), text.end(), kLeaf), end; it != end; ++it) {
+    const size_t leaf = std::strtoul((*it)[1].str().c_str(), nullptr, 10);
+    out.append(rest, (*it)[0].first);
+    out += leaf < names.size() && !names[leaf].empty() ? names[leaf] : (*it)[0].str();
+    rest = (*it)[0].second;
+  }
+  return out.append(rest, text.end());
+}
+
 // --- The script as a whole -------------------------------------------------------------------
 
 // Off by far more than any tolerance that people use: what no call explains is then a bug.
@@ -161,7 +176,8 @@ class Scales {
     if (!out_.call) return false;
     const CallEvidence& e = evidence_.calls[*out_.call];
     out_.device = e.run.device;
-    const std::string accusation = report::Accusation(e.result.outcome);
+    const std::string accusation =
+        WithNames(report::Accusation(e.result.outcome), evidence_.capture.calls[e.call].names);
     Set(Ruling::kBug, Reason::kWrongCall,
         accusation.empty() ? std::string(InWords(out_.verdict)) + " (" + e.result.outcome.note + ")"
                            : accusation);
@@ -218,10 +234,11 @@ class Scales {
     for (const ScriptRung& rung : evidence_.rungs) {
       if (rung.rung == "eager") continue;
       if (!rung.lost.empty()) {
-        if (rung.lost.find("did not answer within") != std::string::npos) continue;
+        if (rung.lost.starts_with(kTooSlow)) continue;
         out_.verdict = Verdict::kCrash;
         Blame(rung);
-        Set(Ruling::kBug, Reason::kScriptOnly, rung.lost);
+        Set(Ruling::kBug, Reason::kScriptOnly,
+            "the script's process " + rung.lost + "; in eager it ends as it should");
         return true;
       }
       if (!rung.error || rung.eager_error || rung.error->own) continue;
@@ -285,15 +302,36 @@ class Scales {
     return text;
   }
 
+  // "the script fails in eager at line 9 (los.backward()): NameError: ..."
+  static std::string Failure(const ScriptError& e) {
+    std::string where = e.line > 0 ? " at line " + std::to_string(e.line) : "";
+    if (!e.source.empty()) where += " (" + report::OneLine(e.source) + ")";
+    const std::string message = report::Shorten(report::OneLine(e.message), 300);
+    if (e.syntax) return "the script is no valid Python" + where + ": " + message;
+    if (e.type == "SystemExit") return "the script leaves" + where + ": " + message;
+    return "the script fails in eager" + where + ": " + e.type +
+           (message.empty() ? "" : ": " + message);
+  }
+
+  // What a person can do about a process that was lost.
+  static std::string Remedy(const std::string& lost) {
+    if (lost.starts_with(kTooSlow)) return " (--deadline gives it more)";
+    if (lost.find("of memory and was killed") != std::string::npos) {
+      return " (--memory gives it more)";
+    }
+    return "";
+  }
+
   bool NothingToCompare() {
     const Capture& capture = evidence_.capture;
+    if (!evidence_.lost.empty()) {
+      Set(Ruling::kUnclear, Reason::kLost,
+          "the script's process " + evidence_.lost + " in eager, before anything was compiled" +
+              Remedy(evidence_.lost));
+      return true;
+    }
     if (capture.error) {
-      const ScriptError& e = *capture.error;
-      std::string where = e.line > 0 ? " at line " + std::to_string(e.line) : "";
-      if (!e.source.empty()) where += " (" + report::OneLine(e.source) + ")";
-      Set(Ruling::kUnclear, Reason::kScriptError,
-          "the script fails in eager" + where + ": " + e.type + ": " +
-              report::Shorten(report::OneLine(e.message), 300));
+      Set(Ruling::kUnclear, Reason::kScriptError, Failure(*capture.error));
       return true;
     }
     if (capture.calls.empty() && capture.form != "check") {
@@ -304,7 +342,8 @@ class Scales {
     }
     for (const ScriptRung& rung : evidence_.rungs) {
       if (rung.lost.empty()) continue;
-      Set(Ruling::kUnclear, Reason::kLost, "under " + rung.rung + " " + rung.lost);
+      Set(Ruling::kUnclear, Reason::kLost,
+          "under " + rung.rung + " the script's process " + rung.lost + Remedy(rung.lost));
       return true;
     }
     return false;

@@ -20,9 +20,10 @@ std::string TextOf(const json& value) {
 
 std::optional<ScriptError> ErrorFromJson(const json& value) {
   if (!value.is_object()) return std::nullopt;
-  return ScriptError{value.value("type", ""), value.value("message", ""),
-                     value.value("line", 0),  value.value("source", ""),
-                     value.value("kind", ""), value.value("own", false)};
+  return ScriptError{value.value("type", ""),     value.value("message", ""),
+                     value.value("line", 0),      value.value("source", ""),
+                     value.value("kind", ""),     value.value("own", false),
+                     value.value("syntax", false)};
 }
 
 CapturedCall CallFromJson(const json& value) {
@@ -148,7 +149,7 @@ std::vector<ScriptRung> RunScript(ProgramRunner& runner, const GatherOptions& op
     row.rung = rung;
     row.device = options.device;
     if (!answer) {
-      row.lost = answer.error().message;
+      row.lost = IsLoss(answer.error()) ? LossInWords(answer.error()) : answer.error().message;
     } else if (auto parsed = ScriptRungFromJson(*answer)) {
       row = std::move(*parsed);
     } else {
@@ -213,6 +214,21 @@ bool IsLoss(const Error& error) {
   return error.kind == ErrorKind::kInternal && error.message.starts_with("the worker ");
 }
 
+std::string LossInWords(const Error& error) {
+  std::string text = error.message.substr(std::string("the worker ").size());
+  const size_t request = text.find(" on '");
+  if (request != std::string::npos) {
+    // The request is our affair; the last line that the process wrote may follow it.
+    const size_t last = text.find(": ", request);
+    const std::string written = last == std::string::npos ? "" : text.substr(last + 2);
+    text.erase(request);
+    if (!written.empty()) text += " (it said last: " + written + ")";
+  }
+  const std::string slow = "did not answer within ";
+  if (text.starts_with(slow)) text.replace(0, slow.size(), kTooSlow);
+  return text;
+}
+
 Result<Evidence> Gather(ProgramRunner& runner, const GatherOptions& options) {
   const double start = MonotonicSeconds();
   Evidence evidence;
@@ -220,7 +236,12 @@ Result<Evidence> Gather(ProgramRunner& runner, const GatherOptions& options) {
   if (options.on_progress) options.on_progress("recording what the script compiles");
   auto answer =
       runner.Ask({{"type", "capture"}, {"path", options.path}, {"device", options.device}});
-  if (!answer) return answer.error();
+  if (!answer && !IsLoss(answer.error())) return answer.error();
+  if (!answer) {
+    evidence.lost = LossInWords(answer.error());
+    evidence.seconds = MonotonicSeconds() - start;
+    return evidence;
+  }
   auto capture = CaptureFromJson(*answer);
   if (!capture) return capture.error();
   evidence.capture = std::move(*capture);

@@ -219,16 +219,34 @@ void PutCriteria(const Report& report, Page* page) {
 }
 
 // The smallest repro to paste, where it is short enough for a page.
-void PutSnippet(const Report& report, Page* page) {
-  if (!report.investigation || report.decision.ruling != Ruling::kBug) return;
+// RETURNS: whether there is one.
+bool PutSnippet(const Report& report, Page* page) {
   const CallEvidence& e = report.evidence.calls[*report.decision.call];
-  if (report.evidence.capture.calls[e.call].opaque) return;
+  if (report.evidence.capture.calls[e.call].opaque) return false;
   const std::string snippet = report::EmitSnippet(report.investigation->finding);
   const auto lines = report::Lines(snippet, 40);
-  if (snippet.empty()) return;
+  if (snippet.empty()) return false;
   page->Line();
   page->Line("  " + page->Paint(Ink::kDim, "smallest repro"));
   for (const std::string& line : lines) page->Line(line.empty() ? "" : "  " + line);
+  return true;
+}
+
+// A wrong call, investigated. The verdict has the last word; here is what it rests on.
+void PutFinding(const Report& report, const report::TerminalStyle& style, const std::string& folder,
+                Page* page) {
+  if (!report.investigation || report.decision.ruling != Ruling::kBug) return;
+  const bool shown = PutSnippet(report, page);
+  page->Line();
+  page->Append(report::RenderFinding(report.investigation->finding, style, folder, !shown));
+  const CallEvidence& e = report.evidence.calls[*report.decision.call];
+  if (report.evidence.capture.calls[e.call].opaque) {
+    page->Text(
+        "torch._gradfuzz_script(...) stands for the script's own function, called as the script "
+        "calls it: it is no single graph, so the smallest repro is the script with these "
+        "arguments.",
+        2, Ink::kDim);
+  }
 }
 
 void PutScriptKnobs(const Report& report, Page* page) {
@@ -419,27 +437,10 @@ std::string RenderPage(const Report& report, const report::TerminalStyle& style,
         "CPU.",
         2, Ink::kYellow);
   }
-  if (report.source.lines_before > 0) {
-    page.Text("The script is a block of the text; its line 1 is line " +
-                  std::to_string(report.source.lines_before + 1) + " there.",
-              2, Ink::kDim);
-  }
   PutScript(report, &page);
   PutCalls(report, &page);
   PutCriteria(report, &page);
-  if (report.investigation && report.decision.ruling == Ruling::kBug) {
-    page.Line();
-    page.Append(report::RenderFinding(report.investigation->finding, style, folder));
-    if (report.decision.call &&
-        capture.calls[report.evidence.calls[*report.decision.call].call].opaque) {
-      page.Text(
-          "torch._gradfuzz_script(...) stands for the script's own function, called as the "
-          "script calls it: it is no single graph, so the smallest repro is the script with "
-          "these arguments.",
-          2, Ink::kDim);
-    }
-  }
-  PutSnippet(report, &page);
+  PutFinding(report, style, folder, &page);
   PutScriptKnobs(report, &page);
   PutBisect(report, &page);
   PutVersions(report, &page);

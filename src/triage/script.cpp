@@ -36,6 +36,17 @@ size_t FenceLength(const std::string& line, std::string* info) {
   return end - start;
 }
 
+// What was typed at the prompts of a Python session; what was printed becomes empty lines.
+std::string Typed(const std::string& text) {
+  std::string typed;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    const bool prompt = line.starts_with(">>> ") || line.starts_with("... ");
+    typed += (prompt ? line.substr(4) : "") + "\n";
+  }
+  return typed;
+}
+
 std::vector<Block> Blocks(const std::string& text) {
   std::vector<Block> blocks;
   std::istringstream stream(text);
@@ -62,6 +73,15 @@ std::vector<Block> Blocks(const std::string& text) {
   return blocks;
 }
 
+bool IsSession(const std::string& text) {
+  const size_t first = text.find_first_not_of(" \t\n");
+  return first != std::string::npos && text.compare(first, 4, ">>> ") == 0;
+}
+
+bool ReadsLikeAScript(const Block& block) {
+  return block.language.empty() && block.text.find("import torch") != std::string::npos;
+}
+
 bool IsPython(const Block& block) {
   return block.language == "python" || block.language == "py" || block.language == "python3" ||
          block.language == "pycon";
@@ -77,10 +97,16 @@ Result<ScriptSource> ScriptFrom(const std::string& text, const std::string& name
   const bool markdown = name.ends_with(".md") || name.ends_with(".markdown");
   if (blocks.empty() && markdown) return UsageError(name + " holds no block of code");
   // A fence at the start of a line is no Python, but may stand in a docstring of a script.
-  if (blocks.empty() || name.ends_with(".py")) return ScriptSource{name, text, 0};
-  const auto found = std::find_if(blocks.begin(), blocks.end(), IsPython);
+  if (blocks.empty() || name.ends_with(".py")) return ScriptSource{name, text};
+  auto found = std::find_if(blocks.begin(), blocks.end(), IsPython);
+  if (found == blocks.end()) found = std::find_if(blocks.begin(), blocks.end(), ReadsLikeAScript);
   const Block& block = found != blocks.end() ? *found : blocks.front();
-  return ScriptSource{name, block.text, block.lines_before};
+  if (block.text.find_first_not_of(" \t\r\n") == std::string::npos) {
+    return UsageError(name + ": the block of code at line " + std::to_string(block.lines_before) +
+                      " is empty");
+  }
+  return ScriptSource{name, std::string(static_cast<size_t>(block.lines_before), '\n') +
+                                (IsSession(block.text) ? Typed(block.text) : block.text)};
 }
 
 Result<ScriptSource> ReadScript(const std::string& path) {

@@ -12,19 +12,6 @@ namespace {
 
 using nlohmann::json;
 
-// A script that cannot even be recorded: what is known of it is how the worker died.
-Evidence Lost(const Error& error) {
-  Evidence evidence;
-  ScriptRung eager;
-  eager.rung = "eager";
-  eager.lost = error.message;
-  evidence.rungs.push_back(std::move(eager));
-  evidence.capture.form = "script";
-  // Stands for the call that nobody saw: Decide must not say that nothing was compiled.
-  evidence.capture.calls.emplace_back();
-  return evidence;
-}
-
 class Triager {
  public:
   Triager(ProgramRunner& runner, const TriageOptions& options)
@@ -34,10 +21,10 @@ class Triager {
     const double start = MonotonicSeconds();
     out_.source = source;
     auto evidence = Gather(runner_, options_.gather);
-    if (!evidence && !IsLoss(evidence.error())) return evidence.error();
-    out_.evidence = evidence ? std::move(*evidence) : Lost(evidence.error());
+    if (!evidence) return evidence.error();
+    out_.evidence = std::move(*evidence);
     out_.decision = Decide(out_.evidence);
-    if (out_.decision.ruling == Ruling::kBug) {
+    if (out_.decision.ruling == Ruling::kBug && !options_.verdict_only) {
       if (out_.decision.reason == Reason::kWrongCall) {
         Investigate();
       } else {

@@ -31,6 +31,7 @@ struct ScriptError {
   std::string source;   // that line
   std::string kind;     // under a rung: "compile", "runtime", "unsupported"
   bool own = false;     // raised by the script itself, or an AssertionError: its own check
+  bool syntax = false;  // the script is no Python
 };
 
 // A call of a compiled function, as the recording run saw it (gradfuzz_bridge/capture.py).
@@ -79,7 +80,7 @@ struct Difference {
 struct ScriptRung {
   std::string rung, device;
   double seconds = 0;
-  std::string lost;  // how the worker died of it; empty when it did not
+  std::string lost;  // how the worker died of it, in LossInWords; empty when it did not
   std::optional<ScriptError> error, eager_error;
   std::optional<bool> check;  // the verdict of the script's own check(): true = wrong
   std::string check_detail;
@@ -98,6 +99,7 @@ struct CallEvidence {
 struct Evidence {
   nlohmann::json environment;  // the worker's `describe` answer
   Capture capture;
+  std::string lost;  // how the recording run ended, in LossInWords; empty when it did not
   std::vector<CallEvidence> calls;  // those that have a program
   std::vector<ScriptRung> rungs;    // ladder order, eager first: eager against itself
   double seconds = 0;
@@ -117,8 +119,8 @@ struct GatherOptions {
 };
 
 // Runs the script in recording mode, every call's program and the whole script under every rung.
-// RETURNS: the worker's own words when even the recording run cannot be asked for: the script kills
-// its process or runs for ever. A script that raises is evidence.
+// RETURNS: an error only when the worker cannot be asked at all. A script that raises, kills its
+// process or runs for ever is evidence.
 Result<Evidence> Gather(ProgramRunner& runner, const GatherOptions& options);
 
 // The program with zeros where it asks for uninitialised memory.
@@ -126,5 +128,10 @@ program::Program WithInitialisedMemory(program::Program program);
 
 // What a lost worker says of a script: "the worker did not answer within 120 s on 'capture'".
 bool IsLoss(const Error& error);
+
+// The same as a predicate of the script's process: "did not end within 120 s".
+// REQUIRES: IsLoss(error).
+std::string LossInWords(const Error& error);
+inline constexpr const char* kTooSlow = "did not end within ";  // how it begins for a deadline
 
 }  // namespace gradfuzz::triage

@@ -10,14 +10,15 @@ namespace gradfuzz::triage {
 
 struct ScriptSource {
   std::string name;  // for people: the path, or "standard input"
-  std::string text;  // Python
-  // Where the text starts in the file: 0 for a script, the line above its first one in Markdown.
-  int lines_before = 0;
+  // Python. What is no Python in a Markdown text is there as empty lines: its line numbers are
+  // those of the file.
+  std::string text;
 };
 
-// The first block fenced as Python, else the first fenced block, of a Markdown text; a text without
-// any fence at the start of a line is a script as it is.
-// RETURNS: a UsageError when there is nothing to run.
+// The first block fenced as Python, else the first one without a language that reads like a script
+// for torch, else the first one of all, of a Markdown text; of a session with prompts (>>>) what
+// was typed. A text without any fence at the start of a line is a script as it is. RETURNS: a
+// UsageError when there is nothing to run.
 Result<ScriptSource> ScriptFrom(const std::string& text, const std::string& name);
 
 // `path`: a file, or "-" for standard input.

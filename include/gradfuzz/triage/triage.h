@@ -21,6 +21,9 @@ struct TriageOptions {
   isolate::InvestigateOptions investigate;
   // For the settings of a bug that only the script as a whole shows: each costs a run of it.
   double ablation_seconds = 60;
+  // Only what is wrong and since which rung: no confirmation in fresh processes, nothing reduced,
+  // ablated or surrounded with neighbours.
+  bool verdict_only = false;
   bool bisect = false;  // ask torch's bisector, in a child process of the worker
 };
 

@@ -84,6 +84,13 @@ TEST(Decide, WrongCallIsABugSinceItsFirstWrongRung) {
   EXPECT_EQ(d.call, 0U);
 }
 
+TEST(Decide, SpeaksOfArgumentsByTheirNamesInTheScript) {
+  Evidence e = OneCall(Verdict::kGradientMismatch, "inductor");
+  EXPECT_NE(Decide(e).sentence.find("of x0"), std::string::npos) << Decide(e).sentence;
+  e.capture.calls[0].names = {"weight"};
+  EXPECT_NE(Decide(e).sentence.find("of weight"), std::string::npos) << Decide(e).sentence;
+}
+
 TEST(Decide, TheGravestOfSeveralWrongCalls) {
   Evidence e = OneCall(Verdict::kMetadataMismatch, "dynamo");
   Evidence other = OneCall(Verdict::kGradientMismatch, "inductor");
@@ -153,6 +160,18 @@ TEST(Decide, ScriptErrorIsNoVerdict) {
   EXPECT_EQ(d.ruling, Ruling::kUnclear);
   EXPECT_EQ(d.reason, Reason::kScriptError);
   EXPECT_NE(d.sentence.find("line 11"), std::string::npos);
+}
+
+TEST(Decide, WaysInWhichAScriptFails) {
+  Evidence e;
+  e.capture.error =
+      ScriptError{"SyntaxError", "'(' was never closed", 2, "def f(x:", "", true, true};
+  EXPECT_EQ(Decide(e).sentence,
+            "the script is no valid Python at line 2 (def f(x:): '(' was never closed");
+  e.capture.error = ScriptError{"SystemExit", "exit code 3", 3, "sys.exit(3)", "", true};
+  EXPECT_EQ(Decide(e).sentence, "the script leaves at line 3 (sys.exit(3)): exit code 3");
+  e.capture.error = ScriptError{"AssertionError", "", 4, "assert ok", "", true};
+  EXPECT_EQ(Decide(e).sentence, "the script fails in eager at line 4 (assert ok): AssertionError");
 }
 
 TEST(Decide, WrongCallBeforeTheScriptFailsIsABug) {
@@ -241,9 +260,9 @@ TEST(Decide, SmallDifferenceIsNoBugByItself) {
 TEST(Decide, CrashUnderOneRung) {
   Evidence e = OneCall();
   e.calls.clear();
-  RungOf(e, "inductor").lost = "the worker was killed by SIGSEGV on 'script_rung'";
+  RungOf(e, "inductor").lost = "was killed by SIGSEGV";
   EXPECT_EQ(Decide(e).verdict, Verdict::kCrash);
-  RungOf(e, "eager").lost = "the worker was killed by SIGSEGV on 'script_rung'";
+  RungOf(e, "eager").lost = "was killed by SIGSEGV";
   const Decision d = Decide(e);
   EXPECT_EQ(d.ruling, Ruling::kUnclear);
   EXPECT_EQ(d.reason, Reason::kLost);
@@ -252,8 +271,12 @@ TEST(Decide, CrashUnderOneRung) {
 TEST(Decide, SlowRungIsNotACrash) {
   Evidence e = OneCall();
   e.calls.clear();
-  RungOf(e, "inductor").lost = "the worker did not answer within 120 s on 'script_rung'";
-  EXPECT_EQ(Decide(e).ruling, Ruling::kUnclear);
+  RungOf(e, "inductor").lost = "did not end within 120 s";
+  const Decision d = Decide(e);
+  EXPECT_EQ(d.ruling, Ruling::kUnclear);
+  EXPECT_EQ(d.sentence,
+            "under inductor the script's process did not end within 120 s (--deadline gives it "
+            "more)");
 }
 
 }  // namespace

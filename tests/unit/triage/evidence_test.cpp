@@ -204,7 +204,7 @@ TriageOptions Options() {
 
 TEST(Triage, AllRight) {
   FakeRunner runner;
-  auto report = Triage(runner, {"a.py", "x", 0}, Options());
+  auto report = Triage(runner, {"a.py", "x"}, Options());
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->decision.ruling, Ruling::kNotABug);
   EXPECT_EQ(ExitCode(report->decision), 0);
@@ -222,7 +222,7 @@ TEST(Triage, BugOfTheWholeScriptIsRepeatedAndAblated) {
   FakeRunner runner;
   runner.inductor_wrong = 1000;
   runner.cure = "inductor.cpp.simdlen";
-  auto report = Triage(runner, {"a.py", "x", 0}, Options());
+  auto report = Triage(runner, {"a.py", "x"}, Options());
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->decision.reason, Reason::kScriptOnly);
   EXPECT_EQ(report->decision.first_wrong_rung, "inductor");
@@ -238,10 +238,22 @@ TEST(Triage, BugOfTheWholeScriptIsRepeatedAndAblated) {
   EXPECT_NE(page.find("workaround"), std::string::npos) << page;
 }
 
+TEST(Triage, VerdictOnlyAsksNothingMore) {
+  FakeRunner runner;
+  runner.inductor_wrong = 1;  // the second look, left out, would find nothing
+  TriageOptions options = Options();
+  options.verdict_only = true;
+  auto report = Triage(runner, {"a.py", "x"}, options);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->decision.first_wrong_rung, "inductor");
+  EXPECT_EQ(ExitCode(report->decision), 1);
+  EXPECT_TRUE(report->script_knobs.empty());
+}
+
 TEST(Triage, DifferenceThatDoesNotComeBackIsNoVerdict) {
   FakeRunner runner;
   runner.inductor_wrong = 1;
-  auto report = Triage(runner, {"a.py", "x", 0}, Options());
+  auto report = Triage(runner, {"a.py", "x"}, Options());
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->decision.ruling, Ruling::kUnclear);
   EXPECT_EQ(ExitCode(report->decision), 4);
@@ -250,11 +262,27 @@ TEST(Triage, DifferenceThatDoesNotComeBackIsNoVerdict) {
 TEST(Triage, ScriptThatKillsItsWorkerIsAnAnswer) {
   FakeRunner runner;
   runner.capture_error = "the worker was killed by SIGSEGV on 'capture'";
-  auto report = Triage(runner, {"a.py", "x", 0}, Options());
+  auto report = Triage(runner, {"a.py", "x"}, Options());
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->decision.reason, Reason::kLost);
   EXPECT_EQ(ExitCode(report->decision), 4);
-  EXPECT_NE(RenderPage(*report, {}).find("SIGSEGV"), std::string::npos);
+  const std::string page = RenderPage(*report, {});
+  EXPECT_NE(page.find("the script's process was killed by SIGSEGV in eager"), std::string::npos)
+      << page;
+  EXPECT_NE(page.find("torch 2.15.0"), std::string::npos) << page;
+  EXPECT_EQ(page.find("on 'capture'"), std::string::npos) << page;
+  EXPECT_EQ(page.find("compiled calls"), std::string::npos) << page;
+}
+
+TEST(Triage, LossesSayWhatToDo) {
+  FakeRunner runner;
+  runner.capture_error = "the worker did not answer within 10 s on 'capture': last line";
+  auto report = Triage(runner, {"a.py", "x"}, Options());
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(
+      report->decision.sentence,
+      "the script's process did not end within 10 s (it said last: last line) in eager, before "
+      "anything was compiled (--deadline gives it more)");
 }
 
 TEST(TryVersion, SaysWhatAnotherEnvironmentDoes) {
