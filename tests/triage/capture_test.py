@@ -306,6 +306,18 @@ class RerunTest(Captured):
             (answer["error"]["type"], answer["error"]["message"]), ("AssertionError", "not two")
         )
 
+    def test_whose_assertion_it_is(self) -> None:
+        for check, own in (
+            ("assert out.max() == 2", True),
+            ("torch.testing.assert_close(out, x.relu())", True),
+            ("raise SystemExit(1)", True),
+            ("import os; os._exit(1)", True),
+            ("torch._C._dynamo.guards.assert_size_stride(out, (3,), (1,))", True),
+            ("torch.nn.functional.embedding(x, x)", False),
+        ):
+            error = self.rung(self.TEXT + "    " + check + "\n", "planted")["error"]
+            self.assertEqual(error["own"], own, check)
+
     def test_check_form(self) -> None:
         text = """
             def check(dev, backend):
