@@ -108,6 +108,7 @@ int RunTriage(int argc, char** argv) {
   bool no_reduce = false;
   triage::TriageOptions options;
   options.investigate.reduction.max_seconds = 30;
+  options.investigate.reduction.min_queries = 96;
   options.investigate.neighbours = 24;
   AddPoolFlags(app, &pool_flags);
   app.add_option("script", script,

@@ -175,7 +175,9 @@ class Reduction {
     FindFacts();
     while (true) {
       if (tester_.Interrupted()) return Status::kInterrupted;
-      if (seconds_() - start_ >= options_.max_seconds) return Status::kTimeBudget;
+      if (seconds_() - start_ >= options_.max_seconds && result_.queries >= options_.min_queries) {
+        return Status::kTimeBudget;
+      }
       const int left = options_.max_queries - result_.queries;
       if (left <= 0) return Status::kQueryBudget;
       const size_t size =

@@ -775,7 +775,10 @@ std::string EmitSnippet(const Finding& finding) {
            ? cotangent.values.low == 1
            : std::all_of(cotangent.values.values.begin(), cotangent.values.values.end(),
                          [](double v) { return v == 1; }));
-  if (!ones || cotangent.layout != program::Cotangent::Layout::kContiguous) return "";
+  // What out.sum() sends back.
+  const bool by_sum = cotangent.layout == program::Cotangent::Layout::kExpanded;
+  const bool contiguous = cotangent.layout == program::Cotangent::Layout::kContiguous;
+  if (!ones || !(contiguous || by_sum)) return "";
   out += "for fn in (program, " + CompileCall(finding) + "):\n";
   out += "    (out,) = fn(" + leaves + ")\n";
   const std::vector<const Comparison*> wrong = WrongComparisons(*rung);
@@ -783,8 +786,8 @@ std::string EmitSnippet(const Finding& finding) {
                                    [](const Comparison* c) { return c->what.starts_with("out"); });
   if (forward) out += "    print(out)\n";
   if (plan.gradients) {
-    out += "    print(torch.autograd.grad(out, [" + wanted +
-           "], torch.ones_like(out), allow_unused=True))\n";
+    out += std::string("    print(torch.autograd.grad(") + (by_sum ? "out.sum()" : "out") + ", [" +
+           wanted + "]" + (by_sum ? "" : ", torch.ones_like(out)") + ", allow_unused=True))\n";
   }
   return out;
 }

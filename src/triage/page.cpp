@@ -21,6 +21,8 @@ using report::Enumerate;
 using report::OneLine;
 using report::Shorten;
 
+constexpr size_t kWidestLiteral = 240;
+
 enum class Ink { kPlain, kBold, kDim, kRed, kGreen, kYellow };
 
 class Page {
@@ -225,7 +227,11 @@ bool PutSnippet(const Report& report, Page* page) {
   if (report.evidence.capture.calls[e.call].opaque) return false;
   const std::string snippet = report::EmitSnippet(report.investigation->finding);
   const auto lines = report::Lines(snippet, 40);
-  if (snippet.empty()) return false;
+  // Inputs that could not be made small are no text for a page: --out writes them.
+  const bool wide = std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.size() > kWidestLiteral;
+  });
+  if (snippet.empty() || wide) return false;
   page->Line();
   page->Line("  " + page->Paint(Ink::kDim, "smallest repro"));
   for (const std::string& line : lines) page->Line(line.empty() ? "" : "  " + line);
@@ -239,6 +245,11 @@ void PutFinding(const Report& report, const report::TerminalStyle& style, const 
   const bool shown = PutSnippet(report, page);
   page->Line();
   page->Append(report::RenderFinding(report.investigation->finding, style, folder, !shown));
+  const json devices = report.evidence.environment.value("devices", json::array());
+  if (std::find(devices.begin(), devices.end(), "cuda") == devices.end()) {
+    page->Text("There is no GPU here: whether it is wrong on CUDA, too, was not tried.", 2,
+               Ink::kDim);
+  }
   const CallEvidence& e = report.evidence.calls[*report.decision.call];
   if (report.evidence.capture.calls[e.call].opaque) {
     page->Text(

@@ -37,6 +37,7 @@ const char* Name(Status status);  // "minimal", "query budget", ...
 struct ReduceOptions {
   int max_queries = 1200;
   double max_seconds = 120;
+  int min_queries = 0;              // the clock does not count before: a busy machine is no excuse
   int confirmations = 3;            // strict runs of the result, all of which must show the bug
   std::function<double()> seconds;  // a clock; empty = the steady clock
   std::span<const Pass> passes = AllPasses();

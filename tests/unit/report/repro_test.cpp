@@ -94,6 +94,11 @@ TEST(Repro, SnippetOnlyWhereItSaysEverything) {
   Finding cotangent = sample::DiagonalScatter();
   cotangent.reduced.outputs[0].cotangent.values.values = {2};
   EXPECT_EQ(EmitSnippet(cotangent), "");
+  Finding sum = sample::DiagonalScatter();
+  sum.reduced.outputs[0].cotangent.layout = program::Cotangent::Layout::kExpanded;
+  EXPECT_THAT(EmitSnippet(sum), HasSubstr("torch.autograd.grad(out.sum(), [x0, x1], allow_unused"));
+  sum.reduced.outputs[0].cotangent.layout = program::Cotangent::Layout::kColumnMajor;
+  EXPECT_EQ(EmitSnippet(sum), "");
 }
 
 TEST(Repro, RungsAreSpelledAsTorchDoes) {
