@@ -412,6 +412,7 @@ class Builder {
     const auto uses = program::Uses(old);
     if (uses.empty()) return;
     for (const CallRow& row : rows) {
+      if (row.shown == old.op) continue;  // with other arguments, at most: no other operator
       // Fresh leaves come in first: they renumber everything.
       Program base = program_;
       Statement statement{row.op, {}, row.kwargs, row.results};

@@ -366,7 +366,8 @@ std::string RenderFinding(const Finding& finding, const TerminalStyle& style,
   page.Line(page.Paint(is_new ? Ink::kRed : Ink::kYellow, is_new ? "FINDING " : "KNOWN BUG ") +
             page.Paint(Ink::kBold, OneLine(finding.id)));
   page.Text(Title(finding), 2, Ink::kBold);
-  std::vector<std::string> facts = {Count(finding.hits, "hit")};
+  std::vector<std::string> facts;
+  if (finding.hits > 1) facts.push_back(Count(finding.hits, "hit"));
   if (finding.first_seed) facts.push_back("first seed " + std::to_string(*finding.first_seed));
   const std::string confirmed = Confirmation(finding);
   if (!confirmed.empty()) facts.push_back(confirmed);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "gradfuzz/isolate/dedup.h"
+#include "gradfuzz/isolate/neighbours.h"
 #include "gradfuzz/isolate/runner_tester.h"
 #include "gradfuzz/program/emit.h"
 #include "unit/isolate/fake_runner.h"
@@ -36,6 +37,32 @@ const TriggerRow* Row(const Finding& finding, const std::string& change) {
     if (row.change == change) return &row;
   }
   return nullptr;
+}
+
+TEST(NeighboursTest, AnotherOperatorIsAnother) {
+  Program p;
+  const auto x = testing::AddLeaf(&p, {3, 3});
+  const auto src = testing::AddLeaf(&p, {3});
+  // An offset that is spelt out: the same call without it is no other operator.
+  auto v = testing::AddCall(&p, "diagonal_scatter", {Arg::Value(x), Arg::Value(src), Arg(0)});
+  v = testing::AddCall(&p, "sum", {Arg::Value(v)});
+  testing::AddOutput(&p, v);
+  std::vector<reduce::ValueInfo> values(4);
+  const std::vector<std::vector<int64_t>> sizes = {{3, 3}, {3}, {3, 3}, {}};
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i].is_tensor = true;
+    values[i].dtype = program::DType::kFloat32;
+    values[i].sizes = sizes[i];
+  }
+  std::vector<std::string> changes;
+  for (const Neighbour& n : NeighboursOf(p, values, "cpu", {"cpu"}, 64)) {
+    if (n.axis == "op") changes.push_back(n.change);
+  }
+  const auto has = [&](const char* change) {
+    return std::find(changes.begin(), changes.end(), change) != changes.end();
+  };
+  EXPECT_TRUE(has("diagonal_scatter -> select_scatter"));
+  EXPECT_FALSE(has("diagonal_scatter -> diagonal_scatter"));
 }
 
 TEST(InvestigateTest, DiagonalScatterFeedsSum) {
