@@ -8,6 +8,7 @@
 #include <span>
 
 #include "gradfuzz/evaluate/dispatch.h"
+#include "gradfuzz/support/file.h"
 
 namespace gradfuzz::bridge {
 namespace {
@@ -175,9 +176,36 @@ class PythonRung : public CompiledRung {
   int graph_breaks_ = 0;
 };
 
+std::string& MachineCache() {
+  static std::string folder;  // set once, when the worker starts
+  return folder;
+}
+
+Result<generate::Harvest> ReadHarvest() {
+  std::string path;
+  {
+    py::gil_scoped_acquire gil;
+    try {
+      path = Module("harvest").attr("ensure")(MachineCache()).cast<std::string>();
+    } catch (const py::error_already_set& e) {
+      return EnvironmentError(py::str(e.value()));
+    }
+  }
+  auto parsed = ReadJsonFile(path);
+  if (!parsed) return parsed.error();
+  return generate::Harvest::FromJson(*parsed);
+}
+
 }  // namespace
 
+Result<const generate::Harvest*> LoadHarvest() {
+  static const auto* const harvest = new Result<generate::Harvest>(ReadHarvest());
+  if (!*harvest) return harvest->error();
+  return &**harvest;
+}
+
 Status Prepare(const std::string& machine_cache) {
+  MachineCache() = machine_cache;
   py::gil_scoped_acquire gil;
   try {
     Module("setup").attr("prepare")(machine_cache);

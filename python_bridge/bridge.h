@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gradfuzz/evaluate/execute.h"
+#include "gradfuzz/generate/harvest.h"
 #include "gradfuzz/program/program.h"
 #include "gradfuzz/support/result.h"
 
@@ -23,6 +24,11 @@ using Knobs = std::vector<std::pair<std::string, nlohmann::json>>;
 // Once, before anything else: quiet and quick torch.compile, facts about the machine kept in
 // `machine_cache`; the fallback of evaluate::Call for operators that only Python knows.
 Status Prepare(const std::string& machine_cache);
+
+// The operators harvested from this torch, read at the first call; where the machine's cache has
+// none yet they are harvested first, which takes half a minute. An EnvironmentError when that
+// fails. REQUIRES: Prepare succeeded. The harvest lives as long as the process.
+Result<const generate::Harvest*> LoadHarvest();
 
 // The environment (request.h, "describe"); `knobs` are looked up in this torch's configuration.
 Result<nlohmann::json> Describe(const std::vector<std::string>& knobs);

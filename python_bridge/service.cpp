@@ -55,7 +55,13 @@ Result<Case> Prepare(const WorkItem& item, size_t index, const GenerateOptions& 
     return made;
   }
   const double start = Now();
-  auto generated = generate::Generate(item.seed.value_or(0), options);
+  const generate::Harvest* harvest = nullptr;
+  if (generate::WantsHarvest(options)) {
+    auto loaded = LoadHarvest();
+    if (!loaded) return loaded.error();
+    harvest = *loaded;
+  }
+  auto generated = generate::Generate(item.seed.value_or(0), options, harvest);
   if (!generated) return generated.error();
   made.program = std::move(generated->program);
   made.lane = generated->lane;
@@ -107,12 +113,8 @@ Result<json> AnswerParse(const json& request) {
   const std::string path = request.value("path", "<program>");
   auto parsed = Parse(request.at("text").get<std::string>(), path);
   if (!parsed) return parsed.error();
-  // Python does not tell a function from a method of the same name; the catalogue does.
   for (json& statement : parsed->at("program").at("statements")) {
-    const std::string op = statement.at("op").get<std::string>();
-    if (ops::Find(op) == nullptr && ops::Find("Tensor." + op) != nullptr) {
-      statement["op"] = "Tensor." + op;
-    }
+    statement["op"] = ops::RecordedName(statement.at("op").get<std::string>());
   }
   // Only a valid program is handed out; the message says what is wrong with any other.
   auto checked = program::FromJson(parsed->at("program"));
@@ -137,7 +139,19 @@ Result<json> AnswerDescribe(const json& request) {
   return Describe(request.value("knobs", std::vector<std::string>{}));
 }
 
+json HarvestedRow(const generate::HarvestedOperator& op) {
+  return {{"name", op.name},
+          {"aten", ""},
+          {"family", ops::Name(ops::Family::kHarvested)},
+          {"exact", false},
+          {"in_place", false},
+          {"differentiable", true},
+          {"weight", generate::HarvestWeight(op)}};
+}
+
 Result<json> AnswerOps(const json&) {
+  auto harvest = LoadHarvest();
+  if (!harvest) return harvest.error();
   json rows = json::array();
   for (const ops::OpRecord& record : ops::Catalogue()) {
     rows.push_back({{"name", std::string(record.name)},
@@ -148,7 +162,15 @@ Result<json> AnswerOps(const json&) {
                     {"differentiable", !record.Has(ops::kNoGradient)},
                     {"weight", record.weight}});
   }
-  return json{{"ops", std::move(rows)}};
+  for (const generate::HarvestedOperator& op : (*harvest)->operators()) {
+    if (!op.recorded) rows.push_back(HarvestedRow(op));
+  }
+  json database = json::array();
+  for (const generate::DatabaseEntry& entry : (*harvest)->database()) {
+    database.push_back(
+        {{"name", entry.name}, {"paths", entry.paths}, {"left_out", entry.left_out}});
+  }
+  return json{{"ops", std::move(rows)}, {"database", std::move(database)}};
 }
 
 // The requests that have one answer. A new one is one row.

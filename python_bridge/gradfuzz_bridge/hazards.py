@@ -50,6 +50,16 @@ def _repeats(name: str, args: list[Any], kwargs: dict[str, Any]) -> bool:
             index.reshape(-1),
             source.movedim(int(argument(1, "dim")), 0) if source.dim() else source.reshape(1),
         )
+    if name == "put":
+        if argument(3, "accumulate"):
+            return False
+        index, source = argument(1, "index"), argument(2, "source")
+        return _differing(index.reshape(-1) % args[0].numel(), source.reshape(-1))
+    if name.startswith("nn.functional.max_unpool"):
+        index = argument(1, "indices")
+        plane = torch.arange(index.numel()) // index[(0,) * (index.dim() - int(name[-2]))].numel()
+        places = torch.stack([plane, index.cpu().reshape(-1)], dim=1)
+        return _differing_rows(places, args[0].reshape(-1, 1))
     if name == "index_put":
         if argument(3, "accumulate"):
             return False

@@ -12,6 +12,8 @@ import ast
 import re
 from typing import Any
 
+import torch
+
 _DTYPES = {
     "float16": "float16",
     "half": "float16",
@@ -55,11 +57,11 @@ _COMPARE = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
 }
-# Methods of a tensor that have no function of the same name below torch.
+# Methods of a tensor that have no function of the same name and meaning below torch.
 _METHODS_ONLY = re.compile(
     r".*[^_]_$|^(to|expand|expand_as|repeat|view|view_as|new_.*|type|float|double|half|bfloat16|int|long|"
     r"bool|contiguous|unfold|masked_fill|masked_scatter|index_add|index_copy|index_fill|put|fill|size|"
-    r"__getitem__|__setitem__|type_as|sum_to_size|reshape_as|mT|T|H)$"
+    r"__getitem__|__setitem__|type_as|sum_to_size|reshape_as|mT|T|H|where|polygamma)$"
 )
 _PROPERTIES = {"T": "t", "mT": "mT", "H": "adjoint", "real": "real", "imag": "imag"}
 _HELPERS = {
@@ -695,7 +697,8 @@ class _Body:
                 raise ParseError(node, f"'{ast.unparse(node.func)}' is not a function of torch")
             args.append(self._arg(node.func.value))
             name = node.func.attr
-            path = f"Tensor.{name}" if _METHODS_ONLY.match(name) else name
+            only_method = _METHODS_ONLY.match(name) or not callable(getattr(torch, name, None))
+            path = f"Tensor.{name}" if only_method else name
             rest = [self._arg(a) for a in node.args]
             # x.permute(0, 2, 1) means x.permute((0, 2, 1)).
             variadic = {"permute", "view", "expand", "repeat", "reshape", "flip", "tile", "movedim"}

@@ -78,6 +78,14 @@ void WidenArg(Arg* arg) {
   }
 }
 
+// Casts whose name says the dtype: to that of the reference.
+void WidenCast(Statement* statement) {
+  for (const char* cast : {"Tensor.half", "Tensor.bfloat16", "Tensor.float"}) {
+    if (statement->op == cast) statement->op = "Tensor.double";
+  }
+  if (statement->op == "Tensor.cfloat") statement->op = "Tensor.cdouble";
+}
+
 Observation Run(const Program& program, const ExecuteOptions& options) {
   return Execute(
       program,
@@ -122,6 +130,7 @@ Program ToReference(const Program& program) {
     storage.dtype = program::Info(storage.dtype).reference;
   }
   for (Statement& statement : wide.statements) {
+    WidenCast(&statement);
     for (Arg& arg : statement.args) WidenArg(&arg);
     for (auto& [name, arg] : statement.kwargs) WidenArg(&arg);
   }

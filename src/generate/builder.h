@@ -18,8 +18,9 @@ struct Counters {
 
 // A record and its weight within one draw.
 struct Choice {
-  const ops::OpRecord* record;
+  const ops::OpRecord* record;  // nullptr for a harvested operator
   double weight;
+  const HarvestedOperator* harvested = nullptr;
 };
 
 // Draws a record, proposes a call of it, runs it; anew until one is kept or `tries` are spent.

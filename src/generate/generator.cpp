@@ -75,6 +75,24 @@ void DrawCallPlan(Rng& rng, const Context& context, const Motif* motif, CallPlan
   }
 }
 
+// The operators that a gradient goes through on its way from the outputs to the leaves.
+void CollectGradientPath(const Context& context, const std::vector<Output>& outputs,
+                         std::set<std::string>* features) {
+  const Workspace& workspace = context.workspace;
+  std::set<int> seen;
+  std::vector<int> open;
+  for (const Output& output : outputs) open.push_back(output.value);
+  while (!open.empty()) {
+    const Value& value = workspace.value(open.back());
+    open.pop_back();
+    if (value.statement < 0 || !value.first().requires_grad()) continue;
+    if (!seen.insert(value.statement).second) continue;
+    const Step& step = workspace.steps()[static_cast<size_t>(value.statement)];
+    features->insert("op_gradient." + std::string(step.record->name));
+    open.insert(open.end(), step.operands.begin(), step.operands.end());
+  }
+}
+
 void CollectFeatures(const Context& context, const std::vector<Output>& outputs,
                      std::set<std::string>* features) {
   const Workspace& workspace = context.workspace;
@@ -120,7 +138,7 @@ void AddFinalAggregation(const Rng& rng, Context& context, Counters* counters) {
 }
 
 std::optional<GeneratedProgram> Attempt(const Rng& rng, const Weights& weights, int max_statements,
-                                        Counters* counters) {
+                                        const Harvest* harvest, Counters* counters) {
   Rng profile_rng = rng.Fork("profile");
   Profile profile = DrawProfile(profile_rng, weights, max_statements);
   Rng motif_rng = rng.Fork("motif");
@@ -139,7 +157,7 @@ std::optional<GeneratedProgram> Attempt(const Rng& rng, const Weights& weights, 
   // Gradients of a few operators in a row leave the range of float16 and the patience of bfloat16.
   const bool narrow = program::Info(profile.dtype).bytes == 2;
   Workspace workspace({.numel = 4096, .magnitude = narrow ? 500.0 : 1e4, .empty = profile.empty});
-  Context context{weights, profile, workspace};
+  Context context{weights, profile, workspace, harvest};
   if (motif != nullptr && !RunMotif(rng.Fork("steps"), context, *motif, counters)) return {};
   if (free_statements > 0) {
     const std::vector<Choice> choices = FreeChoices(context);
@@ -177,6 +195,7 @@ std::optional<GeneratedProgram> Attempt(const Rng& rng, const Weights& weights, 
   DrawCallPlan(call_rng, context, motif, &generated.program.call, &features);
   if (!program::Validate(generated.program).empty()) return {};
   CollectFeatures(context, outputs, &features);
+  if (!profile.forward_only) CollectGradientPath(context, outputs, &features);
   features.insert("motif." + std::string(motif == nullptr ? "none" : motif->name));
   generated.lane = IsExact(context, outputs) ? "exact" : "real";
   features.insert("lane." + generated.lane);
@@ -199,7 +218,8 @@ std::vector<std::string> WeightNames() {
   return names;
 }
 
-Result<GeneratedProgram> Generate(uint64_t seed, const GenerateOptions& options) {
+Result<GeneratedProgram> Generate(uint64_t seed, const GenerateOptions& options,
+                                  const Harvest* harvest) {
   // Eager warns of what proposals try (degrees of freedom below 1, beta operators): no one's news.
   Silence silence;
   const c10::WarningUtils::WarningHandlerGuard guard(&silence);
@@ -208,7 +228,7 @@ Result<GeneratedProgram> Generate(uint64_t seed, const GenerateOptions& options)
   Counters counters;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     const Rng rng = root.Fork("attempt", static_cast<uint64_t>(attempt));
-    auto generated = Attempt(rng, weights, options.max_statements, &counters);
+    auto generated = Attempt(rng, weights, options.max_statements, harvest, &counters);
     if (!generated) continue;
     generated->proposals = counters.proposals;
     generated->refused = counters.refused;

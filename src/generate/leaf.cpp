@@ -260,7 +260,9 @@ namespace {
 // A leaf over the buffer of one in hand, or nothing where none is long enough.
 std::optional<int> AddAliasLeaf(Rng& rng, Context& context, const LeafWish& wish) {
   Workspace& workspace = context.workspace;
-  if (workspace.mutates() || wish.domain != Domain::kAny || Numel(wish.sizes) == 0) return {};
+  if (workspace.mutates() || wish.domain != Domain::kAny || wish.range || Numel(wish.sizes) == 0) {
+    return {};
+  }
   std::vector<int> ids;
   for (size_t i = 0; i < workspace.values().size(); ++i) {
     const int leaf = workspace.values()[i].leaf;
@@ -317,7 +319,8 @@ int AddFloatLeaf(Rng& rng, Context& context, const LeafWish& wish) {
   Storage storage;
   storage.dtype = context.profile.dtype;
   storage.numel = Extent(leaf);
-  storage.values = DrawValues(rng, context, wish.domain, &tags);
+  storage.values = wish.range ? Uniform(wish.range->first, wish.range->second)
+                              : DrawValues(rng, context, wish.domain, &tags);
   storage.values.seed = DrawSeed(rng);
   leaf.requires_grad =
       !wish.no_grad && program::IsDifferentiable(storage.dtype) && (rng.Chance(0.85) || wish.grad);
@@ -336,12 +339,14 @@ Leaf Contiguous(const std::vector<int64_t>& sizes) {
 }
 
 int AddPlain(Context& context, const std::vector<int64_t>& sizes, DType dtype, ValueRecipe values,
-             std::string tag, IndexFacts index = {}) {
+             std::string tag, IndexFacts index = {}, bool requires_grad = false) {
   Storage storage;
   storage.dtype = dtype;
   storage.numel = Numel(sizes);
   storage.values = std::move(values);
-  return context.workspace.AddLeaf(std::move(storage), Contiguous(sizes), {std::move(tag)}, index);
+  Leaf leaf = Contiguous(sizes);
+  leaf.requires_grad = requires_grad;
+  return context.workspace.AddLeaf(std::move(storage), std::move(leaf), {std::move(tag)}, index);
 }
 
 ValueRecipe LiteralOf(std::vector<double> values) {
@@ -384,6 +389,17 @@ int AddIndexLeaf(Rng& rng, Context& context, const std::vector<int64_t>& sizes, 
 int AddIntLeaf(Context& context, const std::vector<int64_t>& sizes, std::vector<double> values,
                std::string tag) {
   return AddPlain(context, sizes, DType::kInt64, LiteralOf(std::move(values)), std::move(tag));
+}
+
+int AddLiteralLeaf(Context& context, const std::vector<int64_t>& sizes, DType dtype,
+                   const std::vector<double>& values, bool requires_grad, std::string tag) {
+  std::vector<double> elements;
+  for (const double v : values) {
+    elements.push_back(v);
+    if (program::Info(dtype).is_complex) elements.push_back(0);
+  }
+  return AddPlain(context, sizes, dtype, LiteralOf(std::move(elements)), std::move(tag), {},
+                  requires_grad);
 }
 
 int AddMaskLeaf(Rng& rng, Context& context, const std::vector<int64_t>& sizes) {

@@ -89,7 +89,7 @@ int Proposer::NewLeaf(const Sampler& sampler, Sizes sizes, bool first) {
 }
 
 std::optional<int> Proposer::PickFirst(const Sampler& sampler,
-                                       const std::function<bool(const Sizes&)>& fits) {
+                                       const std::function<bool(const Value&)>& fits) {
   const Workspace& workspace = context_.workspace;
   const int steps = static_cast<int>(workspace.steps().size());
   if (wish_.new_first || (steps == 0 && rng_.Chance(0.5)) || rng_.Chance(0.06)) return std::nullopt;
@@ -97,7 +97,7 @@ std::optional<int> Proposer::PickFirst(const Sampler& sampler,
   std::vector<double> weights;
   for (size_t i = 0; i < workspace.values().size(); ++i) {
     const Value& value = workspace.values()[i];
-    if (!Suits(static_cast<int>(i), sampler) || !fits(value.first().sizes().vec())) continue;
+    if (!Suits(static_cast<int>(i), sampler) || !fits(value)) continue;
     double weight = 0.6;                                         // a leaf
     if (value.statement >= 0) weight = value.uses == 0 ? 2 : 1;  // a result
     if (wish_.chain && value.statement >= 0 && value.statement == steps - 1) weight = 8;
@@ -124,7 +124,8 @@ Proposer::Drawn Proposer::DrawTensor(const Sampler& sampler) {
   };
   const bool first = first_tensor_;
   if (first) {
-    if (const auto id = PickFirst(sampler, fits)) return Arg::Value(*id);
+    const auto holds = [&](const Value& value) { return fits(value.first().sizes().vec()); };
+    if (const auto id = PickFirst(sampler, holds)) return Arg::Value(*id);
     // Nothing in hand fits: mostly try another operator rather than start a second thread.
     if (!wish_.new_first && !context_.workspace.steps().empty() && rng_.Chance(0.8)) {
       return std::nullopt;
@@ -355,7 +356,8 @@ Proposer::Drawn Proposer::DrawEinsum(const Sampler& sampler) {
     }
     Drawn operand;
     if (list.empty()) {
-      const auto id = PickFirst(item, fits);
+      const auto id =
+          PickFirst(item, [&](const Value& value) { return fits(value.first().sizes().vec()); });
       operand = id ? Arg::Value(*id) : Arg::Value(NewLeaf(item, sizes, true));
     } else {
       operand = DrawFitting(item, sizes, fits);

@@ -18,6 +18,8 @@ class Proposer {
       : rng_(rng), context_(context), record_(record), wish_(wish) {}
 
   std::optional<program::Statement> Run();
+  std::optional<program::Statement> RunHarvested(const HarvestedOperator& op,
+                                                 const HarvestedCall& call);
 
  private:
   using Sizes = std::vector<int64_t>;
@@ -44,11 +46,16 @@ class Proposer {
   Drawn DrawEinsum(const ops::Sampler& sampler);
   Drawn DrawTargets();
   std::optional<int> PickFirst(const ops::Sampler& sampler,
-                               const std::function<bool(const Sizes&)>& fits);
+                               const std::function<bool(const Value&)>& fits);
   bool Suits(int id, const ops::Sampler& sampler) const;
   int NewLeaf(const ops::Sampler& sampler, Sizes sizes, bool first);
   std::optional<Sizes> ResolveExtents(const ops::Sampler& sampler);  // -1: free
   Sizes DrawBroadcastable(const Sizes& sizes, bool expandable);
+
+  // harvested.cpp
+  bool HoldsHarvested(const HarvestedLeaf& leaf, const Value& value) const;
+  int NewHarvestedLeaf(const HarvestedOperator& op, const HarvestedLeaf& leaf, Sizes sizes,
+                       bool first);
 
   // indices.cpp
   Drawn DrawIndexTensor(const ops::Sampler& sampler);

@@ -43,6 +43,11 @@ const OpRecord* Find(std::string_view name) {
   return found == by_name->end() ? nullptr : found->second;
 }
 
+std::string RecordedName(std::string name) {
+  std::string method = "Tensor." + name;
+  return Find(name) == nullptr && Find(method) != nullptr ? std::move(method) : std::move(name);
+}
+
 std::string Id(const OpRecord& record) {
   std::string id(record.name);
   if (!record.variant.empty()) id += "." + std::string(record.variant);

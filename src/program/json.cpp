@@ -175,7 +175,7 @@ std::vector<Leaf> LeavesFromJson(const json& list) {
   return leaves;
 }
 
-Statement StatementFromJson(const json& value) {
+Statement ReadStatement(const json& value) {
   Statement statement;
   statement.op = value.at("op").get<std::string>();
   statement.args = ListFromJson(value.at("args"));
@@ -287,6 +287,14 @@ json ToJson(const Program& program) {
   return out;
 }
 
+Result<Statement> StatementFromJson(const json& value) {
+  try {
+    return ReadStatement(value);
+  } catch (const std::exception& e) {
+    return UsageError("not a statement: " + std::string(e.what()));
+  }
+}
+
 Result<Program> FromJson(const json& value) {
   Program program;
   try {
@@ -297,7 +305,7 @@ Result<Program> FromJson(const json& value) {
     }
     program.storages = StoragesFromJson(value.at("storages"));
     program.leaves = LeavesFromJson(value.at("leaves"));
-    for (const json& s : value.at("statements")) program.statements.push_back(StatementFromJson(s));
+    for (const json& s : value.at("statements")) program.statements.push_back(ReadStatement(s));
     if (value.contains("regions")) {
       for (const json& r : value.at("regions")) {
         program.regions.push_back({EnumFrom<Region::Kind>(r.at("kind"), kRegionKinds, "region"),

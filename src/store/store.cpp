@@ -39,12 +39,28 @@ Work WorkOf(const Outcome& outcome, const RunOptions& run) {
   return work;
 }
 
+// True when Inductor ran the whole program and its gradients were compared.
+bool HasInductorGradient(const Outcome& outcome) {
+  for (const RungOutcome& rung : outcome.rungs) {
+    if (rung.rung != "inductor" || rung.graph_breaks > 0) continue;
+    for (const Comparison& c : rung.comparisons) {
+      if (c.what.rfind("grad", 0) == 0) return true;
+    }
+  }
+  return false;
+}
+
+// Features of the program, and what was really done with it: "op_gradient.X" only where a gradient
+// through X was compared under Inductor.
 std::set<std::string> FeaturesOf(const CaseResult& result) {
   std::set<std::string> features;
   const json& stats = result.outcome.stats;
   if (stats.is_object() && stats.contains("features") && stats["features"].is_array()) {
     for (const json& feature : stats["features"]) {
       if (feature.is_string()) features.insert(feature.get<std::string>());
+    }
+    if (!HasInductorGradient(result.outcome)) {
+      std::erase_if(features, [](const std::string& f) { return f.rfind("op_gradient.", 0) == 0; });
     }
   } else if (result.program) {
     for (const program::Statement& s : result.program->statements) features.insert("op." + s.op);

@@ -15,7 +15,8 @@ report::RunTotals Totals(Database* db) {
   Statement sums(db,
                  "SELECT count(*), sum(gradients > 0), sum(gradients), sum(outputs), "
                  "sum(fate = 'repeat'), sum(fate = 'unconfirmed'), sum(torch_seconds), "
-                 "sum(seconds), sum(note LIKE 'internal error%') FROM programs");
+                 "sum(seconds), sum(note LIKE 'internal error%'), sum(fate = 'pending') "
+                 "FROM programs");
   if (sums.Step()) {
     totals.programs = sums.Int(0);
     totals.with_gradients = sums.Int(1);
@@ -26,6 +27,7 @@ report::RunTotals Totals(Database* db) {
     totals.torch_seconds = sums.Double(6);
     totals.worker_seconds = sums.Double(7);
     totals.programs_lost = sums.Int(8);
+    totals.waiting = sums.Int(9);
   }
   Statement verdicts(db, "SELECT verdict, count(*) FROM programs GROUP BY verdict");
   while (verdicts.Step()) {

@@ -80,7 +80,7 @@ Outcome OutcomeOf(const RunOptions& run, Verdict verdict) {
     }
     outcome.rungs.push_back(rung);
   }
-  outcome.stats = {{"tensors", 2}};
+  outcome.stats = {{"tensors", 2}, {"features", {"op.sum", "op_gradient.sum"}}};
   return outcome;
 }
 
@@ -141,7 +141,11 @@ class FakeWorker {
                  {"family", "aggregation"},
                  {"exact", true},
                  {"differentiable", true},
-                 {"weight", 1.5}}}}});
+                 {"weight", 1.5}}}},
+              {"database",
+               {{{"name", "sum"}, {"paths", {"sum", "Tensor.sum"}}, {"left_out", ""}},
+                {{"name", "normal"}, {"paths", {"normal"}}, {"left_out", "random"}},
+                {{"name", "amax"}, {"paths", {"amax"}}, {"left_out", ""}}}}});
       } else if (type == "abort") {
         std::fprintf(stderr, "asked to abort\n");
         abort();

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "gradfuzz/generate/harvest.h"
 #include "gradfuzz/message/request.h"
 #include "gradfuzz/program/program.h"
 #include "gradfuzz/support/result.h"
@@ -27,7 +28,8 @@ struct GeneratedProgram {
   // order of summation, so results are compared bit for bit. "real": everything else.
   std::string lane;
   // What it has, sorted, for yields: "op.amin", "family.view", "layout.expanded",
-  // "motif.write_then_aggregate", "dtype.float64", "values.ties", "cotangent.ones", ...
+  // "motif.write_then_aggregate", "dtype.float64", "values.ties", "cotangent.ones", ...;
+  // "op_gradient.amin": a gradient goes through that operator.
   std::vector<std::string> features;
   int proposals = 0;   // calls that samplers proposed
   int refused = 0;     // of these, eager raised an error
@@ -40,8 +42,10 @@ struct GeneratedProgram {
 // GenerateOptions::weights understands.
 std::vector<std::string> WeightNames();
 
-// RETURNS: the program of `seed`; a UsageError when the weights leave nothing to draw.
+// RETURNS: the program of `seed`; a UsageError when the weights leave nothing to draw. Without a
+// harvest only the catalogue's operators are drawn.
 // REQUIRES: the GIL is not held; autograd is enabled.
-Result<GeneratedProgram> Generate(uint64_t seed, const GenerateOptions& options);
+Result<GeneratedProgram> Generate(uint64_t seed, const GenerateOptions& options,
+                                  const Harvest* harvest = nullptr);
 
 }  // namespace gradfuzz::generate

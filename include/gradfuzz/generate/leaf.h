@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "gradfuzz/generate/harvest.h"
 #include "gradfuzz/generate/profile.h"
 #include "gradfuzz/generate/weights.h"
 #include "gradfuzz/generate/workspace.h"
@@ -18,6 +21,7 @@ struct Context {
   const Weights& weights;
   const Profile& profile;
   Workspace& workspace;
+  const Harvest* harvest = nullptr;  // none: the catalogue's operators alone
 };
 
 struct LeafWish {
@@ -28,6 +32,7 @@ struct LeafWish {
   bool no_grad = false;     // must not require a gradient
   bool grad = false;        // must require one, unless the program is forward only
   std::string_view layout;  // this one where the sizes allow it; empty = drawn
+  std::optional<std::pair<double, double>> range;  // values uniform in it; REQUIRES: domain kAny
 };
 
 // One size of the lattice.
@@ -44,6 +49,9 @@ int AddIndexLeaf(Rng& rng, Context& context, const std::vector<int64_t>& sizes, 
 // Adds an int64 leaf with these values; not usable as an index by others.
 int AddIntLeaf(Context& context, const std::vector<int64_t>& sizes, std::vector<double> values,
                std::string tag);
+// Adds a leaf with these values (complex dtypes: as real parts); not usable as an index by others.
+int AddLiteralLeaf(Context& context, const std::vector<int64_t>& sizes, program::DType dtype,
+                   const std::vector<double>& values, bool requires_grad, std::string tag);
 int AddMaskLeaf(Rng& rng, Context& context, const std::vector<int64_t>& sizes);
 // Elements +1 and -1, of the program's dtype, without gradient.
 int AddSignLeaf(Rng& rng, Context& context, const std::vector<int64_t>& sizes);

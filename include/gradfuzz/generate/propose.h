@@ -31,4 +31,10 @@ struct Wish {
 std::optional<program::Statement> Propose(Rng& rng, Context& context, const ops::OpRecord& record,
                                           const Wish& wish);
 
+// The same for a harvested call: its floating-point tensors are replaced by values in hand that
+// fit, or by new leaves; its integers, masks and options stay.
+std::optional<program::Statement> ProposeHarvested(Rng& rng, Context& context,
+                                                   const HarvestedOperator& op,
+                                                   const HarvestedCall& call, const Wish& wish);
+
 }  // namespace gradfuzz::generate

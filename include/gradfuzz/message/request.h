@@ -77,7 +77,9 @@ Result<EvaluateRequest> EvaluateRequestFromJson(const nlohmann::json& json);
 //   {"type": "emit", "program": {...}} -> {"text": Python module}
 //   {"type": "shapes", "program": {...}} -> {"values": [{"dtype", "sizes", "strides", "offset",
 //                            "requires_grad"}, ...]}, by ValueId
-//   {"type": "ops"} -> {"ops": [{"name", "family", ...}, ...]}
+//   {"type": "ops"} -> {"ops": [{"name", "family", ...}, ...],
+//                       "database": [{"name", "paths", "left_out"}, ...]}: of torch's op_db, what
+//                       takes float32 and supports autograd
 //   {"type": "generate", "items": [...], "generate": {...}} ->
 //   {"programs": [{"program": {...}, "module": "import torch...", "lane": "real", ...}, ...]}
 

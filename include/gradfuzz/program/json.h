@@ -21,5 +21,7 @@ nlohmann::json ToJson(const Statement& statement);
 
 // RETURNS: a validated program, or a UsageError that names the field at fault.
 Result<Program> FromJson(const nlohmann::json& json);
+// One statement, its values not checked.
+Result<Statement> StatementFromJson(const nlohmann::json& json);
 
 }  // namespace gradfuzz::program

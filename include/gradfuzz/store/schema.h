@@ -51,6 +51,7 @@ CREATE INDEX programs_by_fate ON programs (fate) WHERE fate <> '';
 CREATE TABLE yields (
   -- How often a feature was in a program, and in a wrong one. The axis is what stands before the
   -- first point of a feature's name ("op", "dtype", "layout", "motif", "rung", "lane", ...).
+  -- "op_gradient": operators whose gradient was compared under Inductor.
   axis       TEXT NOT NULL,
   name       TEXT NOT NULL,
   programs   INTEGER NOT NULL,

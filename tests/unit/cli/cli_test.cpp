@@ -263,6 +263,14 @@ TEST_F(CliTest, ACleanCampaignIsZeroAndPrintsJson) {
   EXPECT_EQ(seeds.back(), 109u);
 }
 
+TEST_F(CliTest, WhatIsNotJudgedIsNoFindingYet) {
+  const Outcome o = Run({"--programs", "10", "--no-judge", "--out", "out"}, "3=gradient");
+  EXPECT_EQ(o.code, kExitClean) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("1 mismatch not judged yet"));
+  EXPECT_THAT(o.out, HasSubstr("No finding yet."));
+  EXPECT_EQ(Run({"--resume", "out"}, "3=gradient").code, kExitFindings);
+}
+
 TEST_F(CliTest, WithoutAFolderEachRunGetsItsOwn) {
   EXPECT_EQ(Run({"--programs", "2"}).code, kExitClean);
   sleep(1);
@@ -460,6 +468,19 @@ TEST_F(CliTest, OpsAndDoctor) {
   EXPECT_EQ(nlohmann::json::parse(Run({"ops", "--json"}).out).size(), 1u);
   const Outcome doctor = Run({"doctor"});
   EXPECT_THAT(doctor.out, HasSubstr("2.15.0+fake"));
+}
+
+TEST_F(CliTest, OpsCoverageSaysWhatACampaignMissed) {
+  ASSERT_EQ(Run({"--seed", "100", "--programs", "4", "--out", "out"}).code, kExitClean);
+  const Outcome text = Run({"ops", "--coverage", "out"});
+  EXPECT_EQ(text.code, kExitClean) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("left out: random"));
+  EXPECT_THAT(text.out, HasSubstr("not yet"));
+  EXPECT_THAT(text.out, HasSubstr("1 of 3 operators"));
+  const auto json = nlohmann::json::parse(Run({"ops", "--coverage", "out", "--json"}).out);
+  EXPECT_EQ(json["covered"], nlohmann::json({"sum"}));
+  EXPECT_EQ(json["missing"].size(), 2u);
+  EXPECT_EQ(Run({"ops", "--coverage", "nowhere"}).code, kExitUsage);
 }
 
 TEST(Durations, AreOneSentenceWhenWrong) {

@@ -171,6 +171,28 @@ TEST_F(StoreTest, RecordsAndCounts) {
   EXPECT_TRUE(store->SeedsDone("cuda")->empty());
 }
 
+// An operator's gradient counts where Inductor ran the whole program and a gradient was compared.
+TEST_F(StoreTest, GradientYieldsAreOfWhatInductorRan) {
+  auto store = Create();
+  const auto with_feature = [](uint64_t seed) {
+    CaseResult result = Case(seed);
+    result.outcome.stats["features"].push_back("op_gradient.relu");
+    return result;
+  };
+  CaseResult good = with_feature(1), broken = with_feature(2), refused = with_feature(3);
+  broken.outcome.rungs.back().graph_breaks = 1;
+  refused.outcome.rungs.back().comparisons.clear();
+  for (const CaseResult* result : {&good, &broken, &refused}) {
+    ASSERT_TRUE(store->Record(*result, {}, false).ok());
+  }
+  int64_t programs = 0;
+  const auto summary = store->Summary();
+  for (const report::Yield& y : summary->yields) {
+    if (y.axis == "op_gradient" && y.name == "relu") programs = y.programs;
+  }
+  EXPECT_EQ(programs, 1);
+}
+
 TEST_F(StoreTest, ASeedIsRecordedOnce) {
   auto store = Create();
   ASSERT_TRUE(store->Record(Case(7), {}, false).ok());
@@ -207,6 +229,7 @@ TEST_F(StoreTest, FindingsAndHits) {
   EXPECT_EQ(summary->findings[0].first_seed, 5u);
   EXPECT_EQ(summary->totals.muted, 1);
   EXPECT_EQ(summary->totals.unconfirmed, 1);
+  EXPECT_EQ(summary->totals.waiting, 1);
   for (const report::Yield& y : summary->yields) {
     if (y.axis == "op" && y.name == "sum") {
       EXPECT_EQ(y.findings, 1);
