@@ -20,6 +20,8 @@ Status StartInterpreter(const std::string& python_executable, const std::string&
   }
   try {
     py::module_::import("sys").attr("path").attr("insert")(0, bridge_dir);
+    // What imports leave behind stays: no cycle among it to look for (setup.py goes on with this).
+    py::module_::import("gc").attr("disable")();
     py::module_::import("torch");
   } catch (const std::exception& e) {
     return EnvironmentError("cannot import torch in " + python_executable + ": " + e.what());

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import gc
+import hashlib
 import importlib
 import json
 import os
@@ -12,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import types
 import warnings
 
 import torch
@@ -40,6 +43,23 @@ def prepare(machine_cache: str) -> None:
     for name in ("recompile_limit", "cache_size_limit", "accumulated_recompile_limit"):
         if hasattr(dynamo.config, name):
             setattr(dynamo.config, name, 1 << 20)
+    _skip_source_hashes(codecache)
+    # A tenth of a worker's start and of its first program is the collector, looking again and again at
+    # the million objects that torch's modules are made of.
+    gc.freeze()
+    gc.enable()
+
+
+def _skip_source_hashes(codecache: types.ModuleType) -> None:
+    """Tells Inductor's caches that the sources of torch and Triton are those of their versions.
+
+    It hashes all of them, for caches that outlive an installation; ours live as long as a run.
+    """
+    key = hashlib.sha256(f"{torch.__version__} {torch.version.git_version}".encode())
+    for name, value in (("torch_key", key.digest()), ("triton_key", key.hexdigest())):
+        function = getattr(codecache, name, None)
+        if hasattr(function, "set"):
+            function.set(value)
 
 
 def _check_exceptions() -> None:
