@@ -109,6 +109,16 @@ class EmbeddableTest(unittest.TestCase):
             self.skipTest("this machine has no Python that can be embedded")
         self.assertTrue(result.stdout.startswith("ok\t"), result.stdout)
 
+    def test_the_compiler_is_remembered_and_another_one_is_another_build(self):
+        with tempfile.TemporaryDirectory() as build:
+            Path(build, ".gradfuzz-cxx").write_text("g++-13\n")
+            result = self.bash(
+                f'unset CXX; python=p torch_version=t build="{build}"; gradfuzz_cxx; '
+                "CXX=clang++ gradfuzz_cxx; "
+                '[[ $(gradfuzz_key) != "$(CXX=clang++ gradfuzz_key)" ]] && echo differs'
+            )
+        self.assertEqual(result.stdout.split(), ["g++-13", "clang++", "differs"], result.stderr)
+
     def test_last_error_is_one_short_line(self):
         with tempfile.NamedTemporaryFile("w", suffix=".log") as log:
             log.write("ERROR: first\nERROR: " + "x" * 1000 + "\nnoise\n")
