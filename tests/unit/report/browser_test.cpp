@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// report.html in a real browser: GRADFUZZ_TEST_BROWSER names a Chromium.
+// report.html in a real browser: a Chromium, on PATH or named by GRADFUZZ_TEST_BROWSER.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "gradfuzz/report/html.h"
 #include "gradfuzz/support/file.h"
@@ -16,6 +17,18 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+// The command that starts a Chromium; empty where there is none.
+std::string Browser() {
+  const std::string given = EnvOr("GRADFUZZ_TEST_BROWSER", "");
+  if (!given.empty()) return given;
+  for (const char* name : {"chromium", "chromium-browser", "google-chrome"}) {
+    if (std::system(("command -v " + std::string(name) + " >/dev/null 2>&1").c_str()) == 0) {
+      return name;
+    }
+  }
+  return "";
+}
 
 // Loads the page with a script appended that acts as a user would and returns a list of strings;
 // RETURNS: the page after it, as the browser has it.
@@ -34,7 +47,7 @@ std::string Act(const std::string& html, const std::string& script, const std::s
                   "</script>");
   const std::string file = JoinPath(folder, "report.html");
   EXPECT_TRUE(WriteFileAtomic(file, page).ok());
-  const std::string command = EnvOr("GRADFUZZ_TEST_BROWSER", "") +
+  const std::string command = Browser() +
                               " --headless --no-sandbox --disable-gpu --hide-scrollbars"
                               " --user-data-dir=" +
                               folder + "/profile --window-size=" + std::to_string(width) +
@@ -58,9 +71,7 @@ std::string Answers(const std::string& dom) {
 }
 
 TEST(Browser, FilterKeysAndLinks) {
-  if (EnvOr("GRADFUZZ_TEST_BROWSER", "").empty()) {
-    GTEST_SKIP() << "GRADFUZZ_TEST_BROWSER is not set";
-  }
+  if (Browser().empty()) GTEST_SKIP() << "there is no Chromium";
   const std::string answers = Answers(Act(RenderHtml(sample::Run()), R"js(
     const rows = () => [...document.querySelectorAll("table.findings tbody tr")].filter((r) => !r.hidden).length;
     const filter = document.getElementById("filter");
@@ -97,9 +108,7 @@ TEST(Browser, FilterKeysAndLinks) {
 }
 
 TEST(Browser, NothingHostileRunsAndNothingOverflows) {
-  if (EnvOr("GRADFUZZ_TEST_BROWSER", "").empty()) {
-    GTEST_SKIP() << "GRADFUZZ_TEST_BROWSER is not set";
-  }
+  if (Browser().empty()) GTEST_SKIP() << "there is no Chromium";
   RunSummary run = sample::Run();
   run.findings.push_back(sample::Hostile());
   run.command = run.end = sample::kHostile;
