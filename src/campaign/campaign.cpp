@@ -89,6 +89,7 @@ Status Campaign::Prepare() {
                 std::move(done));
   auto pending = store_->Pending();
   if (!pending) return pending.error();
+  if (!options_.judge) pending->clear();
   for (store::PendingMismatch& mismatch : *pending) {
     Waiting waiting;
     waiting.seed = mismatch.seed;
@@ -113,7 +114,9 @@ Status Campaign::Prepare() {
 
 StreamClient::Next Campaign::Pull(Batch* batch) {
   if (Failed() || time_is_up_) return Next::kEnd;
-  if (WaitingCount() > static_cast<size_t>(options_.max_waiting)) return Next::kLater;
+  if (options_.judge && WaitingCount() > static_cast<size_t>(options_.max_waiting)) {
+    return Next::kLater;
+  }
   const int size = std::max(options_.batch, options_.run.pack);
   auto [device, seeds] = plan_->Next(static_cast<size_t>(size));
   if (seeds.empty()) return Next::kEnd;
@@ -137,7 +140,7 @@ void Campaign::OnResult(const RunOptions& run, CaseResult result) {
   }
   ++state_.programs;
   state_.mismatches += IsFinding(result.outcome.verdict);
-  if (!mismatch) return;
+  if (!mismatch || !options_.judge) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   Waiting waiting;
   waiting.seed = *result.seed;
@@ -246,8 +249,12 @@ void Campaign::SinkMain() {
   for (;;) {
     while (waiting_.empty() && !no_more_) wake_.wait_for(lock, kTick);
     if (waiting_.empty() || runner.Interrupted()) return;
-    Waiting waiting = std::move(waiting_.front());
-    waiting_.pop_front();
+    auto next = std::find_if(waiting_.begin(), waiting_.end(), [this](const Waiting& one) {
+      return !one.again && sink_->Recognises(one.mismatch);
+    });
+    if (next == waiting_.end()) next = waiting_.begin();
+    Waiting waiting = std::move(*next);
+    waiting_.erase(next);
     judging_ = true;
     const uint64_t seed = waiting.seed;
     const std::string device = waiting.run.device;

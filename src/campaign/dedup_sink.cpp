@@ -26,6 +26,10 @@ void DedupSink::Remember(const Finding& finding) {
   ids_.insert(finding.id);
 }
 
+bool DedupSink::Recognises(const CaseResult& mismatch) const {
+  return deduplicator_.Recognise(mismatch).has_value();
+}
+
 Judgement DedupSink::Judge(const CaseResult& mismatch, const GenerateOptions&,
                            const RunOptions& run, ProgramRunner& runner) {
   using What = isolate::Deduplicator::Handled::What;

@@ -33,6 +33,7 @@ struct FuzzFlags {
   int pack = 8;
   bool exact_flags = false;
   bool no_reduce = false;
+  bool no_judge = false;
   bool json = false;
 };
 
@@ -58,6 +59,8 @@ void AddFlags(CLI::App& app, FuzzFlags* f) {
       ->capture_default_str();
   app.add_flag("--default-flags", f->exact_flags, "Screen with the compiler's default flags, too");
   app.add_flag("--no-reduce", f->no_reduce, "Confirm findings, but do not reduce them");
+  app.add_flag("--no-judge", f->no_judge,
+               "Compare only: whether mismatches are findings is for a later --resume to say");
   app.add_option("--known-bugs", f->known_bugs, "JSON of known bugs (default: the corpus)");
   app.add_option("--fail-on", f->fail_on, "Exit 1 on: new findings, any finding, never")
       ->check(CLI::IsMember({"new", "any", "never"}))
@@ -122,7 +125,7 @@ int RunSeed(const FuzzFlags& f, uint64_t seed, const RunOptions& run, campaign::
       {"seed", seed}, {"device", run.device}, {"outcome", ToJson(result.outcome)}};
   if (result.program) out["program"] = program::ToJson(*result.program);
   int code = wrong ? kExitFindings : kExitClean;
-  if (wrong && campaign::IsMismatch(result)) {
+  if (wrong && !f.no_judge && campaign::IsMismatch(result)) {
     isolate::InvestigateOptions options = InvestigateFlags(f);
     options.known = &known;
     if (isatty(STDERR_FILENO) != 0) {
@@ -245,6 +248,7 @@ int RunCampaign(const FuzzFlags& f, store::Store& store, campaign::WorkerPool& p
   options.generate = record.generate;
   options.run = record.run;
   options.batch = std::max(f.pool.batch, record.run.pack);
+  options.judge = !f.no_judge;
   campaign::DedupSink sink(&known, pool.description().value("torch", ""), InvestigateFlags(f));
   const bool terminal = isatty(STDERR_FILENO) != 0;
   campaign::Progress progress(

@@ -20,6 +20,7 @@ json TotalsToJson(const RunTotals& t) {
           {"mismatches", t.mismatches},
           {"muted", t.muted},
           {"unconfirmed", t.unconfirmed},
+          {"waiting", t.waiting},
           {"workers_lost", t.workers_lost},
           {"programs_lost", t.programs_lost},
           {"seconds", t.seconds},
@@ -38,6 +39,7 @@ RunTotals TotalsFromJson(const json& value) {
   t.mismatches = value.at("mismatches").get<int64_t>();
   t.muted = value.at("muted").get<int64_t>();
   t.unconfirmed = value.at("unconfirmed").get<int64_t>();
+  t.waiting = value.at("waiting").get<int64_t>();
   t.workers_lost = value.at("workers_lost").get<int64_t>();
   t.programs_lost = value.at("programs_lost").get<int64_t>();
   t.seconds = value.at("seconds").get<double>();

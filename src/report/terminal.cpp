@@ -419,6 +419,10 @@ std::string RenderTotals(const RunSummary& summary, const TerminalStyle& style) 
     asides.push_back(Count(t.unconfirmed, "mismatch", "mismatches") +
                      " that did not come back when confirmed");
   }
+  if (t.waiting > 0) {
+    asides.push_back(Count(t.waiting, "mismatch", "mismatches") +
+                     " not judged yet, which --resume does");
+  }
   if (t.workers_lost > 0) asides.push_back(Count(t.workers_lost, "worker") + " lost and replaced");
   if (t.programs_lost > 0)
     asides.push_back(Count(t.programs_lost, "program") + " without a verdict");
@@ -457,6 +461,8 @@ std::string RenderTotals(const RunSummary& summary, const TerminalStyle& style) 
     page.Text(text + ".", 0, Ink::kRed);
   } else if (known > 0) {
     page.Text("No new finding; " + Count(known, "known bug") + " seen again.", 0, Ink::kGreen);
+  } else if (t.waiting > 0) {
+    page.Text("No finding yet.", 0, Ink::kYellow);
   } else {
     page.Text("No finding.", 0, Ink::kGreen);
   }

@@ -4,7 +4,8 @@
 //
 //  1. Every outcome is recorded before anything else is done with it.
 //  2. The sink works in a thread of its own on the same workers; when more than `max_waiting`
-//     mismatches wait for it, no new programs are begun.
+//     mismatches wait for it, no new programs are begun. What it recognises as one more hit of a
+//     finding goes first: that costs moments where a reduction costs a minute.
 //  3. An interrupt, a full disk or a lost environment ends the campaign with everything recorded;
 //     what was not judged is judged on resume.
 #pragma once
@@ -46,6 +47,7 @@ struct CampaignOptions {
   RunOptions run;  // the device is set from `devices`
   int batch = 8;
   int max_waiting = 32;
+  bool judge = true;  // false: mismatches stay in the store for a later part to judge
 };
 
 struct CampaignEnd {

@@ -17,6 +17,7 @@ class DedupSink : public FindingSink {
             isolate::InvestigateOptions options);
 
   void Remember(const Finding& finding) override;
+  bool Recognises(const CaseResult& mismatch) const override;
   Judgement Judge(const CaseResult& mismatch, const GenerateOptions& generate,
                   const RunOptions& run, ProgramRunner& runner) override;
 

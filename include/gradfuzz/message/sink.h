@@ -33,6 +33,12 @@ class FindingSink {
   // A finding of an earlier part of the same campaign: its hits are repeats from now on.
   virtual void Remember(const Finding& finding) = 0;
 
+  // True when Judge would take it for one more hit of what it has. Quick; asked by Judge's thread.
+  virtual bool Recognises(const CaseResult& mismatch) const {
+    (void)mismatch;
+    return false;
+  }
+
   // `mismatch` has a program, a verdict that IsFinding and a first wrong rung. One call at a time.
   // Long; ends early once runner.Interrupted().
   virtual Judgement Judge(const CaseResult& mismatch, const GenerateOptions& generate,

@@ -27,6 +27,7 @@ struct RunTotals {
   int64_t mismatches = 0;     // programs whose verdict is a finding, known and new
   int64_t muted = 0;          // of these, hits of a signature that was already known
   int64_t unconfirmed = 0;    // mismatches that did not come back when confirmed
+  int64_t waiting = 0;        // mismatches that nobody has judged yet
   int64_t workers_lost = 0;   // crashed, hung or killed workers
   int64_t programs_lost = 0;  // programs without a verdict; 0 unless interrupted
   double seconds = 0;         // wall

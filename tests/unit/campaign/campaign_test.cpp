@@ -245,6 +245,33 @@ TEST_F(CampaignTest, WhatWasNotJudgedIsJudgedOnResume) {
   EXPECT_TRUE((*Store::Read(out_))->Pending()->empty());
 }
 
+// Knows even seeds; slow enough that all mismatches wait when it chooses the second.
+class KnowsEvenSeeds : public FindingSink {
+ public:
+  void Remember(const Finding&) override {}
+  bool Recognises(const CaseResult& mismatch) const override { return *mismatch.seed % 2 == 0; }
+  Judgement Judge(const CaseResult& mismatch, const GenerateOptions&, const RunOptions&,
+                  ProgramRunner&) override {
+    if (order.empty()) usleep(2'000'000);
+    order.push_back(*mismatch.seed);
+    return {Judgement::Fate::kUnconfirmed, "", {}};
+  }
+  std::vector<uint64_t> order;
+};
+
+TEST_F(CampaignTest, WhatIsRecognisedNeedNotWaitForReductions) {
+  KnowsEvenSeeds sink;
+  Setup setup;
+  setup.plan = "1=gradient,3=gradient,4=gradient,5=gradient,8=gradient";
+  setup.programs = 10;
+  setup.sink = &sink;
+  EXPECT_FALSE(Run(setup).error.has_value());
+  ASSERT_EQ(sink.order.size(), 5u);
+  // Whatever came first, the two that are recognised did not wait for all others.
+  EXPECT_EQ(sink.order[3] % 2, 1u);
+  EXPECT_EQ(sink.order[4] % 2, 1u);
+}
+
 TEST_F(CampaignTest, DurationEndsIt) {
   Setup setup;
   setup.programs = 1'000'000;

@@ -264,6 +264,7 @@ inline RunSummary Run() {
   t.mismatches = 165;
   t.muted = 161;
   t.unconfirmed = 1;
+  t.waiting = 2;
   t.workers_lost = 3;
   t.seconds = 7204;
   t.torch_seconds = 13800;
