@@ -82,7 +82,7 @@ Result<Harvest> Harvest::FromJson(const json& value) {
       const HarvestRuleRow* rule = RuleOf(call.statement.op);
       if (rule != nullptr && rule->rule == HarvestRule::kLeaveOut) continue;
       for (const json& leaf : item.at("leaves")) call.leaves.push_back(LeafFromJson(leaf));
-      call.rigid = IsRigid(call);
+      call.rigid = IsRigid(call) || (rule != nullptr && rule->rule == HarvestRule::kRigid);
       HarvestedOperator& op = by_name[call.statement.op];
       op.name = call.statement.op;
       op.contiguous = rule != nullptr && rule->rule == HarvestRule::kContiguous;

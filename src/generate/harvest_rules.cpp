@@ -6,12 +6,17 @@ namespace {
 
 constexpr HarvestRule kLeaveOut = HarvestRule::kLeaveOut;
 constexpr HarvestRule kContiguous = HarvestRule::kContiguous;
+constexpr HarvestRule kRigid = HarvestRule::kRigid;
 
 constexpr HarvestRuleRow kRules[] = {
     // Layouts of intermediate values are the compiler's own affair.
     {"as_strided", kContiguous, "reads memory by address"},
     {"as_strided_copy", kContiguous, "reads memory by address"},
     {"as_strided_scatter", kLeaveOut, "writes overlapping memory in some samples"},
+    // Kernels below the functions that check.
+    {"grid_sampler_2d", kRigid, "does not check that input and grid have one batch size"},
+    {"grid_sampler_3d", kRigid, "does not check that input and grid have one batch size"},
+    {"_softmax_backward_data", kLeaveOut, "its dtype argument must be that of its operands"},
     // Said better elsewhere.
     {"Tensor.where", kLeaveOut, "torch.where takes the condition first: a record has it"},
     // What is compared must be unique.

@@ -88,6 +88,7 @@ json ComparisonToJson(const Comparison& c) {
   if (!c.reference.empty()) out["reference"] = Numbers(c.reference);
   if (!c.eager.empty()) out["eager"] = Numbers(c.eager);
   if (!c.got.empty()) out["got"] = Numbers(c.got);
+  if (!c.wrong_at.empty()) out["wrong_at"] = c.wrong_at;
   return out;
 }
 
@@ -110,6 +111,7 @@ Comparison ComparisonFromJson(const json& value) {
   if (value.contains("reference")) c.reference = NumbersFrom(value.at("reference"));
   if (value.contains("eager")) c.eager = NumbersFrom(value.at("eager"));
   if (value.contains("got")) c.got = NumbersFrom(value.at("got"));
+  c.wrong_at = value.value("wrong_at", std::vector<int64_t>{});
   return c;
 }
 

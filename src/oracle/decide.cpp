@@ -24,6 +24,13 @@ Gradients RealGradients(const program::Program& program, const evaluate::Observa
   return gradients;
 }
 
+// True when the function itself is NaN somewhere, so that backward starts from NaN.
+bool HasNanOutput(const Envelope& envelope) {
+  const auto& outputs = envelope.reference().observation.outputs;
+  return std::any_of(outputs.begin(), outputs.end(),
+                     [](const at::Tensor& t) { return t.isnan().any().item<bool>(); });
+}
+
 }  // namespace
 
 double Decider::Tolerance(const Quantity& quantity, const Case& c, size_t i) const {
@@ -64,6 +71,10 @@ Decider::State Decider::Judge(const Quantity& quantity, const Case& c, size_t i,
   // NaN or Inf on one side at least, and not the same on both.
   if (got_class == reference_class && got_class != ValueClass::kFinite) return State::kRight;
   if (envelope_.reference().range_edge || envelope_.ClassVaries(quantity, i)) {
+    return State::kCannotTell;
+  }
+  // Whether NaN times a zero slope is NaN or was masked away first depends on the formula.
+  if (quantity.kind == Quantity::Kind::kGradient && HasNanOutput(envelope_)) {
     return State::kCannotTell;
   }
   *unclear = true;  // more samples may show that the class varies

@@ -3,10 +3,12 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
+#include "gradfuzz/message/outcome.h"
 #include "gradfuzz/oracle/tolerance.h"
 
 namespace gradfuzz::oracle {
@@ -79,6 +81,14 @@ double Scale(const Elements& values) {
     if (values.Class(i) == ValueClass::kFinite) scale = std::max(scale, values.Modulus(i));
   }
   return scale;
+}
+
+std::vector<int64_t> SampledPositions(const std::vector<uint8_t>& wrong) {
+  std::vector<int64_t> positions;
+  for (size_t i = 0; i < std::min<size_t>(wrong.size(), kMaxSample); ++i) {
+    if (wrong[i] != 0) positions.push_back(static_cast<int64_t>(i));
+  }
+  return positions;
 }
 
 bool SameValues(const at::Tensor& a, const at::Tensor& b) {

@@ -187,6 +187,7 @@ std::vector<Comparison> Judgement::Repeats(const RungRun& run) {
       c.numel = static_cast<int64_t>(first.size());
       c.reference_scale = Scale(first);
       c.pattern = DescribePattern(first.sizes, first.re, second.re, wrong);
+      c.wrong_at = SampledPositions(wrong);
       c.eager = c.reference = Sample(first);
       c.got = Sample(second);
       c.note = "the same call on the same values gives another result";
@@ -241,6 +242,7 @@ Comparison Judgement::Measure(const Quantity& quantity, const RunKey& key, const
     c.note = "no float64 reference: judged by assert_close's default tolerances";
   }
   if (c.wrong > 0) c.pattern = DescribePattern(values.sizes, expected.re, values.re, wrong);
+  c.wrong_at = SampledPositions(wrong);
   return c;
 }
 

@@ -245,6 +245,17 @@ std::vector<Tensor> Operands(const Stack& stack, size_t first, size_t count) {
   return operands;
 }
 
+// Gives the call memory of its own to write to, so that it can be made a second time.
+void CloneWritten(const c10::FunctionSchema& schema, Stack* args) {
+  const Below below;
+  for (size_t i = 0; i < args->size(); ++i) {
+    const auto* alias = schema.arguments()[i].alias_info();
+    IValue& value = (*args)[i];
+    if (alias == nullptr || !alias->isWrite() || !value.isTensor()) continue;
+    value = IValue(value.toTensor().detach().clone());
+  }
+}
+
 // The call with noise: operands nudged, results nudged. What autograd records is the call itself;
 // the noisy values are then written over its results, which are what it saved.
 void Session::Evaluate(const c10::OperatorHandle& op, const OpInfo& info, Stack* stack) {
@@ -253,6 +264,13 @@ void Session::Evaluate(const c10::OperatorHandle& op, const OpInfo& info, Stack*
   const size_t first = stack->size() - count;
   const std::vector<Tensor> operands = Operands(*stack, first, count);
   const Stack args(stack->end() - static_cast<std::ptrdiff_t>(count), stack->end());
+  const Model& model = precision_.model();
+  Stack again;
+  if (!model.operands && (info.traits & kStepsOp) != 0) {
+    again = args;
+    NudgeOperands(info, op, model.nudge, again.data(), again.data() + again.size());
+    CloneWritten(op.schema(), &again);
+  }
   {
     const c10::impl::ExcludeDispatchKeyGuard guard(kKey);
     op.callBoxed(stack);
@@ -270,6 +288,11 @@ void Session::Evaluate(const c10::OperatorHandle& op, const OpInfo& info, Stack*
     for (size_t i = 0; i < results; ++i) {
       if (plain[i].isTensor() && Noise::Takes(plain[i].toTensor())) {
         const Tensor& t = plain[i].toTensor();
+        if (!again.empty() && i == 0) {
+          const Below below;
+          op.callBoxed(&again);
+          CopyRaw(t, again[again.size() - results].toTensor());
+        }
         noise_.NudgeInPlace(t, ResultAmplitude(info, operands, t));
         ++replay_.nudged;
       }
@@ -286,11 +309,8 @@ void Session::Evaluate(const c10::OperatorHandle& op, const OpInfo& info, Stack*
   }
   if (!any) return;
   ++replay_.nudged;
-  const Model& model = precision_.model();
   if (!model.operands) {
-    if ((info.traits & kStepsOp) != 0) {
-      Stack again = args;
-      NudgeOperands(info, op, model.nudge, again.data(), again.data() + again.size());
+    if (!again.empty()) {
       const Below below;
       op.callBoxed(&again);
       for (size_t i = 0; i < results; ++i) {
@@ -328,7 +348,7 @@ void Session::Evaluate(const c10::OperatorHandle& op, const OpInfo& info, Stack*
       amplitude = std::max(amplitude, model.per_root_terms * std::sqrt(Terms(info, operands, t)));
     }
   }
-  Stack again = args;
+  again = args;
   NudgeOperands(info, op, amplitude, again.data(), again.data() + again.size());
   if ((info.traits & kThroughOp) != 0) {
     const at::AutoDispatchBelowADInplaceOrView below;

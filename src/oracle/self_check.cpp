@@ -139,6 +139,7 @@ class Checker {
     c.tolerance = tolerance;
     c.reference_scale = Scale(expected);
     c.pattern = DescribePattern(got.sizes, expected.re, got.re, wrong);
+    c.wrong_at = SampledPositions(wrong);
     const auto sample = static_cast<std::ptrdiff_t>(std::min<int64_t>(c.numel, kMaxSample));
     c.reference.assign(expected.re.begin(), expected.re.begin() + sample);
     c.eager = c.reference;

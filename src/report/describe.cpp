@@ -217,6 +217,9 @@ std::string RungInWords(const std::string& rung) {
 }
 
 bool IsWrongElement(const Comparison& c, size_t flat) {
+  if (!c.wrong_at.empty()) {
+    return std::binary_search(c.wrong_at.begin(), c.wrong_at.end(), static_cast<int64_t>(flat));
+  }
   return flat < c.got.size() && flat < c.reference.size() &&
          !SameNumber(c.reference[flat], c.got[flat], c.tolerance);
 }

@@ -46,6 +46,7 @@ struct HarvestedCall {
 enum class HarvestRule : uint8_t {
   kLeaveOut,
   kContiguous,  // sees the layout of its operands: only contiguous ones
+  kRigid,       // checks no sizes: only those that it was harvested with
 };
 
 struct HarvestRuleRow {

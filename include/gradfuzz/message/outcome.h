@@ -62,6 +62,9 @@ struct Comparison {
   std::string note;     // one sentence for people, may be empty
   // Flattened values, at most kMaxSample elements each, for reports: reference (fp64), eager, got.
   std::vector<double> reference, eager, got;
+  // Which of these are wrong, ascending: each element has a tolerance of its own. Empty where only
+  // `tolerance` is known.
+  std::vector<int64_t> wrong_at;
   bool pytorch_same = true;  // torch._dynamo.utils.same(ref, res, fp64_ref)
   bool assert_close = true;  // torch.testing.assert_close at default tolerances, eager as expected
 };

@@ -32,6 +32,9 @@ double Distance(const Elements& a, const Elements& b, size_t i);
 // The largest finite modulus.
 double Scale(const Elements& values);
 
+// The positions of what is wrong, of the first kMaxSample elements: Comparison::wrong_at.
+std::vector<int64_t> SampledPositions(const std::vector<uint8_t>& wrong);
+
 // True when the tensors hold the same values bit for bit, but for the payload of NaNs and the sign
 // of zeros. REQUIRES: same dtype and sizes.
 bool SameValues(const at::Tensor& a, const at::Tensor& b);

@@ -39,8 +39,9 @@ enum AtenTrait : uint32_t {
   // Of the operands only the first, the incoming gradient, is nudged: the others are differences
   // that stay 0.
   kFirstOperandOp = 1u << 10,
-  // May be spelled as several operators (Dynamo does so with addcdiv), each of which rounds: in low
-  // precision operands are nudged as well.
+  // Rounds inside, relative to its operands: spelled as several operators (Dynamo does so with
+  // addcdiv), or stores each partial sum, whose order is anybody's (scatters). In low precision
+  // operands are nudged as well.
   kStepsOp = 1u << 12,
   // Draws random numbers or leaves memory uninitialised: no noise, and no decision.
   kSourceOp = 1u << 8,

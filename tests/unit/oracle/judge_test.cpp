@@ -409,6 +409,23 @@ TEST(SilentTest, EdgeOfADomain) {
             Verdict::kNanMismatch);
 }
 
+TEST(SilentTest, GradientsOfNaN) {
+  // acosh(0.5) is NaN; so is its slope, which a dead zone below it masks or multiplies by 0.
+  Build b;
+  const Arg x = b.Leaf({2}, Values({0.5, 3}));
+  const Program p = b.Out(b.Op("acosh", {b.Op("nn.functional.softshrink", {x})})).Done();
+  const auto nan_at = [&](size_t i) {
+    return JudgeEdit(p, Grad0([i](auto& g) { return With(g, static_cast<int64_t>(i), kNaN); }));
+  };
+  EXPECT_FALSE(IsFinding(nan_at(0).verdict));
+  // Finite outputs have finite gradients.
+  Build sound;
+  const Arg y = sound.Leaf({2}, Values({2, 3}));
+  const Program q = sound.Out(sound.Op("acosh", {y})).Done();
+  EXPECT_EQ(JudgeEdit(q, Grad0([](auto& g) { return With(g, 0, kNaN); })).verdict,
+            Verdict::kNanMismatch);
+}
+
 TEST(JudgeTest, OverflowThatTheReferenceDoesNotHave) {
   // softmax(1e60): eager NaN, float64 not. A compiled program that rescales is not eager's.
   Build b;

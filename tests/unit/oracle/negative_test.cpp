@@ -138,6 +138,16 @@ Program Bfloat16Softmax() {
   return b.Out(b.Op("log_softmax", {b.Op("mul", {x, Arg(0.7)}), Arg(-1)}), Normal(3)).Done();
 }
 
+// Column-major, so that compiled code adds in another order than eager.
+Program Bfloat16Scatter() {
+  Build b(DType::kBFloat16);
+  const Arg x = b.Leaf({24, 4}, Normal(1));
+  const Arg at = b.Leaf({24, 4}, Ints(0, 2, 7), false, DType::kInt64);
+  Program p = b.Out(b.Op("scatter_reduce", {x, Arg(0), at, x, Arg("sum")}), Normal(2)).Done();
+  p.leaves[0].strides = {1, 24};
+  return p;
+}
+
 Program Float16Chain() {
   Build b(DType::kFloat16);
   const Arg x = b.Leaf({4, 16}, Normal(1)), y = b.Leaf({4, 16}, Normal(2));
@@ -232,6 +242,7 @@ const Negative kNegatives[] = {
     {"amax_ties", "amax and amin of equal elements", AmaxTies},
     {"atan2_same", "gradient of atan2(x, x) cancels to 0", Atan2Same},
     {"bf16_chain", "bfloat16 intermediates may stay in float32", Bfloat16Chain},
+    {"bf16_scatter", "bfloat16 partial sums of a scatter cancel, in any order", Bfloat16Scatter},
     {"bf16_softmax", "bfloat16 log_softmax after a scaling", Bfloat16Softmax},
     {"cancelling_matmul", "(x + 1) y - (x y + sum y) cancels", CancellingMatmul},
     {"cancelling_sum", "a sum over u and -u", CancellingSum},
@@ -314,6 +325,52 @@ TEST_P(NegativeTest, RoundingNoiseIsSilent) {
     options.noise = true;
     options.seed = seed;
     ExpectSilent(p, RunReplay(p, precision, options).observation, "noise " + std::to_string(seed));
+  }
+}
+
+// What a scatter adds to one place, it adds in any order, storing each partial sum.
+TEST(ScatterOrderTest, AnyOrderIsSilent) {
+  const std::vector<std::string> ops = {"scatter_add", "scatter_reduce", "index_add", "index_put",
+                                        "Tensor.scatter_add_"};
+  for (const std::string& op : ops) {
+    for (const DType dtype : {DType::kBFloat16, DType::kFloat16, DType::kFloat32}) {
+      for (uint64_t seed = 1; seed <= 40; ++seed) {
+        Build b(dtype);
+        // Large terms that cancel, row 4 + r those of row r, and small ones: partial sums are
+        // larger than the sum.
+        std::vector<double> terms, places;
+        for (int i = 0; i < 27; ++i) {
+          const double large = 3 * std::sin(static_cast<double>(seed) + i % 12);
+          terms.push_back(i < 12 ? large : i < 24 ? -large : large / 64);
+        }
+        const bool rows = op.find("index") == 0;
+        for (int i = 0; i < 27; i += rows ? 3 : 1) places.push_back(i / 3 % 4 % 2);
+        const Arg x = b.Leaf({2, 3}, Normal(seed, 0.02), false);
+        const Arg from = b.Leaf({9, 3}, Values(terms), false);
+        const Arg at = b.Leaf(rows ? std::vector<int64_t>{9} : std::vector<int64_t>{9, 3},
+                              Values(places), false, DType::kInt64);
+        const auto call = [&]() -> program::ArgList {
+          if (op == "index_put") return {x, Arg(program::ArgList{at}), from, Arg(true)};
+          if (op == "scatter_reduce") return {x, Arg(0), at, from, Arg("sum")};
+          return {x, Arg(0), at, from};
+        };
+        const Program p = b.Out(b.Op(op, call())).Done();
+        const std::vector<at::Tensor> in =
+            evaluate::MakeInputs(p.storages, p.leaves, 0, at::kCPU).leaves;
+        at::Tensor sums = in[0].clone();
+        const at::Tensor where = rows ? in[2].unsqueeze(1).expand({9, 3}).contiguous() : in[2];
+        for (int64_t r = 8; r >= 0; --r) {  // each partial sum is stored
+          sums.scatter_add_(0, where.narrow(0, r, 1), in[1].narrow(0, r, 1));
+        }
+        const Outcome outcome = JudgeEdit(p, [&](evaluate::Observation& o) {
+          o.outputs[0] = sums;
+          if (op.ends_with('_')) o.storages_after[0] = sums.flatten();
+        });
+        EXPECT_FALSE(IsFinding(outcome.verdict))
+            << op << " " << program::Info(dtype).name << " seed " << seed << "\n"
+            << ToJson(outcome).dump(1).substr(0, 2000);
+      }
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "gradfuzz/report/describe.h"
 #include "gradfuzz/report/heat_map.h"
 #include "gradfuzz/report/rate_chart.h"
 #include "unit/report/golden.h"
@@ -93,6 +94,22 @@ TEST(HeatMap, MarksWhatIsWrongAndWhatIsNoNumber) {
   EXPECT_THAT(maps.got, HasSubstr(">+∞</text>"));
   // -2 is full blue, on the scale of the reference.
   EXPECT_THAT(maps.expected, HasSubstr("#2166ac"));
+}
+
+TEST(HeatMap, EachElementHasATolerance) {
+  Comparison c;
+  c.sizes = {3};
+  c.numel = 3;
+  c.wrong = 1;
+  c.tolerance = 0.001;  // of the element that is worst beside what it may do
+  c.reference = {100, 1, 0.5};
+  c.eager = c.reference;
+  c.got = {100.01, 1, 0.502};
+  c.wrong_at = {2};
+  EXPECT_EQ(CountOf(RenderHeatMaps(c).got, "class=\"wrong\""), 1U);
+  const std::vector<Element> elements = WrongElements(c, 4);
+  ASSERT_EQ(elements.size(), 1U);
+  EXPECT_EQ(elements[0].flat, 2);
 }
 
 TEST(HeatMap, EveryShapeFits) {
