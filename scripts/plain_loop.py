@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -68,8 +68,10 @@ def tree_cpu_seconds() -> float:
 
 
 def load(text: str, name: str) -> SimpleNamespace:
-    """A program module from its text."""
-    namespace: dict[str, Any] = {"__name__": name}
+    """A program module from its text. Dynamo imports the module of a function by name."""
+    module = ModuleType(f"plain_loop_{name}")
+    sys.modules[module.__name__] = module
+    namespace = module.__dict__
     exec(compile(text, name, "exec"), namespace)
     return SimpleNamespace(CALL=namespace.get("CALL", {}), **{
         key: namespace[key] for key in ("inputs", "program", "cotangents")
