@@ -10,6 +10,7 @@
 #include <set>
 
 #include "builder.h"
+#include "gradfuzz/evaluate/interpret.h"
 #include "gradfuzz/evaluate/materialise.h"
 #include "gradfuzz/generate/exactness.h"
 #include "gradfuzz/program/emit.h"
@@ -73,6 +74,42 @@ void DrawCallPlan(Rng& rng, const Context& context, const Motif* motif, CallPlan
     call->no_grad_first = true;
     features->insert("feature.no_grad_first");
   }
+}
+
+// `with` blocks and autocast around a part of the program or all of it, where eager takes them.
+void DrawModes(Rng& rng, const Context& context, program::Program* program,
+               std::set<std::string>* features) {
+  using program::Region;
+  const Profile& profile = context.profile;
+  const int count = static_cast<int>(program->statements.size());
+  program::Program changed = *program;
+  std::string feature;
+  const auto region = [&](Region::Kind kind) {
+    const int first = static_cast<int>(rng.Below(static_cast<uint64_t>(count)));
+    const int last = static_cast<int>(rng.Between(first, count - 1));
+    changed.regions.push_back({kind, first, last});
+  };
+  if (profile.forward_only || count < 2) return;
+  const bool narrows = profile.dtype == program::DType::kFloat32 && !profile.exact;
+  if (narrows && Chance(rng, context.weights, "feature.autocast", 0.02)) {
+    feature = "feature.autocast";
+    changed.call.autocast = true;
+    if (rng.Chance(0.4)) region(Region::Kind::kAutocastOff);
+  } else if (Chance(rng, context.weights, "feature.no_grad_region", 0.015)) {
+    feature = "feature.no_grad_region";
+    region(Region::Kind::kNoGrad);
+  } else {
+    return;
+  }
+  if (!program::Validate(changed).empty()) return;
+  // Eager may refuse (operands of two dtypes under autocast), or no gradient may be left.
+  const evaluate::Observation run = evaluate::Interpret(changed, {});
+  const auto usable = [](const std::optional<at::Tensor>& gradient) {
+    return gradient && at::isfinite(*gradient).all().item<bool>();
+  };
+  if (!run.ok() || std::ranges::none_of(run.gradients, usable)) return;
+  *program = std::move(changed);
+  features->insert(feature);
 }
 
 // The operators that a gradient goes through on its way from the outputs to the leaves.
@@ -150,13 +187,21 @@ std::optional<GeneratedProgram> Attempt(const Rng& rng, const Weights& weights, 
     if (motif->real && program::Info(profile.dtype).is_complex) {
       profile.dtype = program::DType::kFloat32;
     }
+    // Their operators are about gradients or rounding, all but those that only write.
+    if (profile.integers() && (motif->real || !motif->mutation)) {
+      profile.dtype = program::DType::kFloat32;
+      profile.forward_only = false;
+    }
     profile.mutation = profile.mutation || motif->mutation;
     profile.forward_only = profile.forward_only || motif->forward_only;
     free_statements = motif_rng.Chance(motif->tail) ? static_cast<int>(motif_rng.Between(1, 2)) : 0;
   }
   // Gradients of a few operators in a row leave the range of float16 and the patience of bfloat16.
   const bool narrow = program::Info(profile.dtype).bytes == 2;
-  Workspace workspace({.numel = 4096, .magnitude = narrow ? 500.0 : 1e4, .empty = profile.empty});
+  Workspace workspace({.numel = 4096,
+                       .magnitude = narrow ? 500.0 : 1e4,
+                       .empty = profile.empty,
+                       .integers = profile.integers()});
   Context context{weights, profile, workspace, harvest};
   if (motif != nullptr && !RunMotif(rng.Fork("steps"), context, *motif, counters)) return {};
   if (free_statements > 0) {
@@ -193,9 +238,13 @@ std::optional<GeneratedProgram> Attempt(const Rng& rng, const Weights& weights, 
   Rng call_rng = rng.Fork("call");
   generated.program = workspace.Take(outputs);
   DrawCallPlan(call_rng, context, motif, &generated.program.call, &features);
+  Rng modes_rng = rng.Fork("modes");
+  DrawModes(modes_rng, context, &generated.program, &features);
   if (!program::Validate(generated.program).empty()) return {};
   CollectFeatures(context, outputs, &features);
-  if (!profile.forward_only) CollectGradientPath(context, outputs, &features);
+  if (!profile.forward_only && generated.program.regions.empty()) {
+    CollectGradientPath(context, outputs, &features);
+  }
   features.insert("motif." + std::string(motif == nullptr ? "none" : motif->name));
   generated.lane = IsExact(context, outputs) ? "exact" : "real";
   features.insert("lane." + generated.lane);
@@ -206,11 +255,19 @@ std::optional<GeneratedProgram> Attempt(const Rng& rng, const Weights& weights, 
 }  // namespace
 
 std::vector<std::string> WeightNames() {
-  std::vector<std::string> names = {"feature.exact_lane",    "feature.mutation",
-                                    "feature.empty",         "feature.forward_only",
-                                    "feature.dynamic",       "feature.accumulate",
-                                    "feature.no_grad_first", "feature.alias_inputs",
-                                    "feature.scalar_output", "motif.none"};
+  std::vector<std::string> names = {"feature.exact_lane",
+                                    "feature.mutation",
+                                    "feature.empty",
+                                    "feature.forward_only",
+                                    "feature.dynamic",
+                                    "feature.accumulate",
+                                    "feature.no_grad_first",
+                                    "feature.alias_inputs",
+                                    "feature.scalar_output",
+                                    "feature.autocast",
+                                    "feature.no_grad_region",
+                                    "values.wrap",
+                                    "motif.none"};
   for (const Motif& motif : Motifs()) names.push_back("motif." + std::string(motif.name));
   AppendProfileNames(&names);
   AppendLeafNames(&names);

@@ -171,6 +171,30 @@ constexpr Alternative kRealValues[] = {{"normal", 46}, {"uniform", 20},     {"in
 
 using Tags = std::vector<std::string>;
 
+// Where a dtype wraps, and where narrower ones did. No smallest number: dividing it by -1 traps.
+std::vector<double> WrapValues(DType dtype) {
+  switch (dtype) {
+    case DType::kUInt8:
+      return {0, 1, 2, 127, 128, 200, 254, 255};
+    case DType::kInt8:
+      return {-127, -100, -1, 0, 1, 64, 100, 127};
+    case DType::kInt32:
+      return {-2147483647, -65536, -1, 0, 1, 46341, 65536, 2147483647};
+    default:
+      return {-4294967297, -2147483649, -1, 0, 1, 2147483647, 2147483648, 1099511627776};
+  }
+}
+
+ValueRecipe DrawIntegers(Rng& rng, Context& context, Tags* tags) {
+  const bool is_unsigned = context.profile.dtype == DType::kUInt8;
+  if (Chance(rng, context.weights, "values.wrap", 0.4)) {
+    tags->push_back("values.wrap");
+    return Among(WrapValues(context.profile.dtype));
+  }
+  tags->push_back("values.ints");
+  return is_unsigned ? Ints(0, 5) : Ints(-4, 4);
+}
+
 ValueRecipe DrawExactValues(Rng& rng, Context& context, Tags* tags) {
   const auto row = Draw(rng, context.weights, "values.", kExactValues);
   const std::string_view name = row ? kExactValues[*row].name : "ints";
@@ -201,25 +225,28 @@ ValueRecipe DrawRealValues(Rng& rng, Context& context, Tags* tags) {
 
 ValueRecipe DrawValues(Rng& rng, Context& context, Domain domain, Tags* tags) {
   const bool exact = context.profile.exact;
+  const int64_t low = context.profile.dtype == DType::kUInt8 ? 0 : -1;
   switch (domain) {
     case Domain::kPositive:
       return exact ? Ints(1, 4) : Uniform(0.25, 3);
     case Domain::kNonNegative:
       return exact ? Ints(0, 4) : Uniform(0, 3);
     case Domain::kUnit:
-      return exact ? Ints(-1, 1) : Uniform(-1, 1);
+      return exact ? Ints(low, 1) : Uniform(-1, 1);
     case Domain::kUnitOpen:
       return Uniform(0.05, 0.95);
     case Domain::kAtLeastOne:
       return exact ? Ints(2, 5) : Uniform(1.25, 4);
     case Domain::kNonZero:
+      if (exact && low == 0) return Among({1, 2, 3, 4});
       if (exact) return Among({-3, -2, -1, 1, 2, 4});
       return rng.Chance(0.5) ? NonZero() : Uniform(0.25, 3);
     case Domain::kModerate:
-      return exact ? Ints(-3, 3) : rng.Chance(0.7) ? Normal(1) : Uniform(-3, 3);
+      return exact ? Ints(3 * low, 3) : rng.Chance(0.7) ? Normal(1) : Uniform(-3, 3);
     case Domain::kAny:
       break;
   }
+  if (context.profile.integers()) return DrawIntegers(rng, context, tags);
   return exact ? DrawExactValues(rng, context, tags) : DrawRealValues(rng, context, tags);
 }
 

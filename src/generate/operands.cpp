@@ -64,7 +64,9 @@ void Cap(std::vector<int64_t>* sizes) {
 bool Proposer::Suits(int id, const Sampler& sampler) const {
   const Value& value = context_.workspace.value(id);
   const at::Tensor& t = value.first();
-  if (!t.is_floating_point() && !t.is_complex()) return false;
+  const bool number = context_.profile.integers() ? t.scalar_type() != at::kBool
+                                                  : t.is_floating_point() || t.is_complex();
+  if (!number) return false;
   if (sampler.contiguous && (!t.is_contiguous() || t.storage_offset() != 0)) return false;
   if (sampler.no_grad && t.requires_grad()) return false;
   if (sampler.detached) {

@@ -56,7 +56,10 @@ std::vector<Output> DrawOutputs(Rng& rng, Context& context, bool all_results,
                                 std::vector<std::string>* features) {
   const Workspace& workspace = context.workspace;
   std::vector<int> chosen;
-  const auto is_float = [](const at::Tensor& t) { return t.is_floating_point() || t.is_complex(); };
+  // Of a program of integers every result is what it is about.
+  const auto is_float = [&](const at::Tensor& t) {
+    return context.profile.integers() || t.is_floating_point() || t.is_complex();
+  };
   // The end of the program first, then other results that nothing uses, then intermediate ones.
   for (size_t i = workspace.values().size(); i-- > 0 && chosen.size() < kMaxOutputs;) {
     const Value& value = workspace.values()[i];

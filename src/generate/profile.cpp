@@ -8,8 +8,9 @@ namespace {
 
 using program::DType;
 
-constexpr Alternative kDTypes[] = {{"float32", 70}, {"float64", 21},    {"bfloat16", 5},
-                                   {"float16", 2},  {"complex64", 1.6}, {"complex128", 0.4}};
+constexpr Alternative kDTypes[] = {
+    {"float32", 70},     {"float64", 21}, {"bfloat16", 5}, {"float16", 2}, {"complex64", 1.6},
+    {"complex128", 0.4}, {"int64", 1.2},  {"uint8", 1.2},  {"int32", 0.5}, {"int8", 0.3}};
 constexpr Alternative kSizeClasses[] = {{"tiny", 60}, {"mixed", 36}, {"long", 4}};
 
 }  // namespace
@@ -33,6 +34,7 @@ Profile DrawProfile(Rng& rng, const Weights& weights, int max_statements) {
   profile.mutation = Chance(rng, weights, "feature.mutation", 0.25);
   profile.empty = Chance(rng, weights, "feature.empty", 0.015);
   profile.forward_only = Chance(rng, weights, "feature.forward_only", 0.02);
+  if (profile.integers()) profile.exact = profile.forward_only = true;
   if (const auto row = Draw(rng, weights, "size.", kSizeClasses)) {
     profile.sizes = static_cast<SizeClass>(*row);
   }

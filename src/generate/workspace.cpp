@@ -161,6 +161,7 @@ bool Workspace::Suits(const std::array<std::vector<at::Tensor>, kDraws>& results
       if (t.sizes() != results[0][i].sizes() || t.scalar_type() != results[0][i].scalar_type()) {
         return false;
       }
+      if (limits_.integers && IsInexactType(t)) return false;
       if (t.numel() > limits_.numel || (t.numel() == 0 && !limits_.empty)) return false;
       if (!IsFiniteWithin(t, limits_.magnitude)) return false;
     }
@@ -261,9 +262,8 @@ Verdict Workspace::Add(const Statement& statement, const ops::OpRecord& record) 
   for (const int id : step.operands) largest = std::max(largest, value(id).first().numel());
   bool settled = true;
   for (const int id : step.operands) settled = settled && value(id).settled;
-  const double bound = ResultBound(step, values_, largest);
-  const double range = ExactRange(values_);
-  const bool exact = bound <= range;
+  const double bound = limits_.integers ? 0 : ResultBound(step, values_, largest);
+  const bool exact = bound <= ExactRange(values_);
   for (size_t i = 0; i < results[0].size(); ++i) {
     Value made;
     for (size_t d = 0; d < kDraws; ++d) made.tensors[d] = results[d][i];

@@ -23,6 +23,9 @@ struct Profile {
   bool forward_only = false;
   SizeClass sizes = SizeClass::kTiny;
   int dims = 2;  // of the first leaf; others follow
+
+  // No gradient, wrapping arithmetic: every result is an integer or bool, and exact.
+  bool integers() const { return !program::IsDifferentiable(dtype); }
 };
 
 Profile DrawProfile(Rng& rng, const Weights& weights, int max_statements);

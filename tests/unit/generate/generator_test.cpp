@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -182,6 +183,32 @@ TEST(Generate, WritesWithoutAccumulationNameNoElementTwice) {
     }
   }
   EXPECT_GE(seen, 100);
+}
+
+TEST(Generate, ProgramsOfIntegersStayIntegers) {
+  GenerateOptions options;
+  options.weights = {{"dtype.uint8", 1000.0}, {"dtype.int64", 1000.0}, {"motif.none", 1000.0}};
+  int wraps = 0, past_int32 = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    const auto generated = Generate(seed, options);
+    ASSERT_TRUE(generated.ok());
+    const Program& program = generated->program;
+    if (program::IsDifferentiable(program.storages[0].dtype)) continue;
+    EXPECT_EQ(generated->lane, "exact") << "seed " << seed;
+    EXPECT_EQ(program.call.backward, program::CallPlan::Backward::kNone);
+    const auto run = evaluate::Interpret(program, {.draw = 5});
+    ASSERT_TRUE(run.ok()) << "seed " << seed << " " << run.error;
+    for (const at::Tensor& t : run.outputs) {
+      EXPECT_TRUE(at::isIntegralType(t.scalar_type(), /*includeBool=*/true)) << "seed " << seed;
+    }
+    for (const program::Storage& storage : program.storages) {
+      const auto& values = storage.values.values;
+      wraps += std::count(values.begin(), values.end(), 255.0) > 0 ? 1 : 0;
+      past_int32 += std::count(values.begin(), values.end(), 2147483648.0) > 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GE(wraps, 10);
+  EXPECT_GE(past_int32, 10);
 }
 
 // A silent loss of yield is a bug of the generator: everything must occur.
