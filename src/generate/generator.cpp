@@ -197,7 +197,8 @@ std::optional<GeneratedProgram> Attempt(const Rng& rng, const Weights& weights, 
     free_statements = motif_rng.Chance(motif->tail) ? static_cast<int>(motif_rng.Between(1, 2)) : 0;
   }
   // Gradients of a few operators in a row leave the range of float16 and the patience of bfloat16.
-  const bool narrow = program::Info(profile.dtype).bytes == 2;
+  const bool narrow = program::Info(profile.dtype).bytes == 2 ||
+                      (profile.mixed && program::Info(profile.other).bytes == 2);
   Workspace workspace({.numel = 4096,
                        .magnitude = narrow ? 500.0 : 1e4,
                        .empty = profile.empty,
@@ -266,6 +267,7 @@ std::vector<std::string> WeightNames() {
                                     "feature.scalar_output",
                                     "feature.autocast",
                                     "feature.no_grad_region",
+                                    "feature.mixed_dtypes",
                                     "values.wrap",
                                     "motif.none"};
   for (const Motif& motif : Motifs()) names.push_back("motif." + std::string(motif.name));

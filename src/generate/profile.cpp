@@ -35,6 +35,14 @@ Profile DrawProfile(Rng& rng, const Weights& weights, int max_statements) {
   profile.empty = Chance(rng, weights, "feature.empty", 0.015);
   profile.forward_only = Chance(rng, weights, "feature.forward_only", 0.02);
   if (profile.integers()) profile.exact = profile.forward_only = true;
+  const bool real = !profile.integers() && !program::Info(profile.dtype).is_complex;
+  if (real && !profile.exact && Chance(rng, weights, "feature.mixed_dtypes", 0.03)) {
+    profile.mixed = true;
+    const bool single = profile.dtype == DType::kFloat32;
+    profile.other = !single           ? DType::kFloat32
+                    : rng.Chance(0.5) ? DType::kBFloat16
+                                      : DType::kFloat64;
+  }
   if (const auto row = Draw(rng, weights, "size.", kSizeClasses)) {
     profile.sizes = static_cast<SizeClass>(*row);
   }

@@ -41,6 +41,7 @@ std::vector<OpRecord> MutationRecords() {
       InPlace("Tensor.fill_", kSet, {Target(), Number()}),
       InPlace("Tensor.copy_", kSet, {Target(), Expandable(0)}, "", 2 * kRare),
       InPlace("Tensor.neg_", kSet, {Target()}),
+      InPlace("Tensor.detach_", kSet, {Target()}),
       InPlace("Tensor.abs_", kExact | kExactOnIntegers | kHasKinks, {Target()}),
       InPlace("Tensor.relu_", kExact | kExactOnIntegers | kHasKinks, {Target()}),
       InPlace("Tensor.sigmoid_", kTranscendental, {Target()}),

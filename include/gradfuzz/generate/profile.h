@@ -16,6 +16,9 @@ enum class SizeClass : uint8_t {
 
 struct Profile {
   program::DType dtype = program::DType::kFloat32;
+  // Of some leaves, where it is not `dtype`: operands of two floating dtypes in one call.
+  program::DType other = program::DType::kFloat32;
+  bool mixed = false;
   bool exact = false;     // only operators and values of the exact lane
   int statements = 3;     // about
   bool mutation = false;  // in-place operators may be drawn
