@@ -290,7 +290,12 @@ Proposer::Drawn Proposer::DrawAttribute(const Sampler& sampler) {
         std::erase_if(floats, [](double v) { return v != std::floor(v); });
         if (floats.empty()) floats = sampler.floats;
       }
-      return Arg(rng_.Pick(floats));
+      const double value = rng_.Pick(floats);
+      // A float beside integers is for operators that take no other: eager is lenient (alpha=2.0).
+      if (context_.profile.integers() && value == std::floor(value)) {
+        return Arg(static_cast<int64_t>(value));
+      }
+      return Arg(value);
     }
     case Kind::kDType: {
       const DType own = evaluate::FromScalarType(TensorOf(0).scalar_type());
