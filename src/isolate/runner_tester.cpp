@@ -25,9 +25,14 @@ std::vector<WorkItem> Items(const std::vector<Program>& programs) {
 
 }  // namespace
 
-Answer AnswerFor(const Target& target, const CaseResult& result) {
+Answer AnswerFor(const Target& target, const std::set<std::string>& kinds,
+                 const CaseResult& result) {
   const Target shown = TargetOf(result.outcome);
-  if (shown == target) return Answer::kYes;
+  if (shown == target) {
+    const std::set<std::string> now = WrongKinds(result.outcome);
+    const bool more = !kinds.empty() && !std::ranges::includes(kinds, now);
+    return more ? Answer::kSlipped : Answer::kYes;
+  }
   if (shown.bug == BugClass::kCrash || shown.bug == BugClass::kTimeout) return Answer::kUnresolved;
   if (shown.bug != BugClass::kNone) return Answer::kSlipped;
   if (result.outcome.verdict == Verdict::kIllConditioned || result.outcome.note == "interrupted") {
@@ -86,18 +91,23 @@ RunOptions RunnerTester::ConfirmOptions() const {
 }
 
 std::vector<Answer> RunnerTester::Test(const std::vector<Program>& candidates) {
-  std::vector<Answer> answers;
-  for (const CaseResult& result : runner_.Run(Items(candidates), {}, SearchOptions())) {
-    answers.push_back(AnswerFor(target_, result));
-  }
-  return answers;
+  return Answers(runner_.Run(Items(candidates), {}, SearchOptions()));
 }
 
 std::vector<Answer> RunnerTester::Confirm(const Program& program, int times) {
   const std::vector<Program> same(static_cast<size_t>(times), program);
   confirmations_ = runner_.Run(Items(same), {}, ConfirmOptions());
+  return Answers(confirmations_);
+}
+
+std::vector<Answer> RunnerTester::Answers(const std::vector<CaseResult>& results) {
+  if (kinds_.empty()) {  // what is asked first is the program to reduce
+    for (const CaseResult& result : results) {
+      if (TargetOf(result.outcome) == target_) kinds_.merge(WrongKinds(result.outcome));
+    }
+  }
   std::vector<Answer> answers;
-  for (const CaseResult& result : confirmations_) answers.push_back(AnswerFor(target_, result));
+  for (const CaseResult& result : results) answers.push_back(AnswerFor(target_, kinds_, result));
   return answers;
 }
 

@@ -188,6 +188,17 @@ const RungOutcome* FirstWrongRung(const Outcome& outcome) {
   return nullptr;
 }
 
+std::set<std::string> WrongKinds(const Outcome& outcome) {
+  std::set<std::string> kinds;
+  const RungOutcome* rung = FirstWrongRung(outcome);
+  if (rung == nullptr) return kinds;
+  for (const Comparison& c : rung->comparisons) {
+    if (!IsFinding(c.verdict)) continue;
+    kinds.insert(c.verdict == Verdict::kInputMutationMismatch ? "input" : Name(ClassOf(c)));
+  }
+  return kinds;
+}
+
 Target TargetOf(const Outcome& outcome) {
   const RungOutcome* rung = FirstWrongRung(outcome);
   Target target;

@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "gradfuzz/isolate/signature.h"
@@ -37,16 +39,21 @@ class RunnerTester : public reduce::Tester {
   const std::vector<CaseResult>& confirmations() const { return confirmations_; }
 
  private:
+  std::vector<reduce::Answer> Answers(const std::vector<CaseResult>& results);
+
   ProgramRunner& runner_;
   Target target_;
   RunOptions run_;
   nlohmann::json description_;
+  std::set<std::string> kinds_;  // that the program to reduce has wrong; empty until it ran
   bool strict_ = false;
   std::vector<CaseResult> confirmations_;
 };
 
-// What a result says of the question whether `target` shows.
-reduce::Answer AnswerFor(const Target& target, const CaseResult& result);
+// What a result says of the question whether `target` shows. `kinds`: WrongKinds of the program
+// that is reduced; empty = any.
+reduce::Answer AnswerFor(const Target& target, const std::set<std::string>& kinds,
+                         const CaseResult& result);
 
 // Parses the answer to {"type": "shapes"}; nothing when it is malformed.
 std::optional<std::vector<reduce::ValueInfo>> ValueInfosFrom(const nlohmann::json& answer);

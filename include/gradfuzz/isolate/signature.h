@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,10 @@ struct Target {
 };
 // The target that an outcome shows; bug == kNone when it shows no bug.
 Target TargetOf(const Outcome& outcome);
+
+// Everything that the first wrong rung has wrong, in kinds finer than the target's: "forward",
+// "input" (after the call), "gradient", ... A candidate that has more of them shows another bug.
+std::set<std::string> WrongKinds(const Outcome& outcome);
 
 // The first wrong rung of an outcome, or nullptr.
 const RungOutcome* FirstWrongRung(const Outcome& outcome);

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
+#include "gradfuzz/isolate/runner_tester.h"
 #include "unit/reduce/mini_eager.h"
 
 namespace gradfuzz::isolate {
@@ -64,6 +68,25 @@ TEST(Target, OneCauseIsOneClass) {
             BugClass::kForward);
   EXPECT_EQ(TargetOf(OutcomeWith({Wrong("grad x0", Verdict::kMissingGradient)})).bug,
             BugClass::kMissing);
+}
+
+TEST(Target, AnotherKindOfWrongIsAnotherBug) {
+  // An alias that is not written through (an output) and a write that is lost (the input as well)
+  // are of one class, and still two bugs.
+  CaseResult seen, other, less;
+  seen.outcome = OutcomeWith(
+      {Wrong("out0", Verdict::kForwardMismatch), Wrong("grad x0", Verdict::kGradientMismatch)});
+  other.outcome = OutcomeWith({Wrong("out0", Verdict::kForwardMismatch),
+                               Wrong("input x0", Verdict::kInputMutationMismatch)});
+  less.outcome = OutcomeWith({Wrong("out1", Verdict::kNanMismatch)});
+  const Target target = TargetOf(seen.outcome);
+  const auto kinds = WrongKinds(seen.outcome);
+  EXPECT_EQ(kinds, (std::set<std::string>{"forward", "gradient"}));
+  EXPECT_EQ(TargetOf(other.outcome), target);
+  EXPECT_EQ(AnswerFor(target, kinds, seen), reduce::Answer::kYes);
+  EXPECT_EQ(AnswerFor(target, kinds, less), reduce::Answer::kYes);
+  EXPECT_EQ(AnswerFor(target, kinds, other), reduce::Answer::kSlipped);
+  EXPECT_EQ(AnswerFor(target, {}, other), reduce::Answer::kYes);
 }
 
 TEST(Target, WrongQuantitiesByIndex) {
