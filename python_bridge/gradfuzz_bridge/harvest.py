@@ -95,9 +95,7 @@ def _has_key(path: pathlib.Path) -> bool:
 
 def _harvest_in_child(path: pathlib.Path) -> None:
     # Without a GPU in sight: the samples must not depend on whether the machine has one.
-    environment = dict(
-        os.environ, PYTHONHASHSEED="0", OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES=""
-    )
+    environment = dict(os.environ, PYTHONHASHSEED="0", OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="")
     environment["PYTHONPATH"] = str(pathlib.Path(__file__).resolve().parents[1])
     command = [sys.executable, "-m", f"{__package__}.harvest", str(path)]
     done = subprocess.run(
@@ -134,7 +132,7 @@ def harvest() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     # of the time, for nothing here.
     for device in ("cuda", "xpu", "mtia"):
         if hasattr(getattr(torch, device, None), "manual_seed_all"):
-            setattr(getattr(torch, device), "manual_seed_all", lambda seed: None)
+            getattr(torch, device).manual_seed_all = lambda seed: None
     if hasattr(common_utils, "extract_test_fn"):
         common_utils.extract_test_fn = lambda: None
     calls: list[dict[str, Any]] = []

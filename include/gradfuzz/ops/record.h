@@ -198,8 +198,8 @@ inline constexpr std::string_view kPythonOnly = "python";
 std::span<const OpRecord> Catalogue();
 // The first record of that name, or nullptr.
 const OpRecord* Find(std::string_view name);
-// "Tensor.t" for "t": a function that only a method of that name has a record of. Python's text does
-// not tell the two apart. Other names stay as they are.
+// "Tensor.t" for "t": a function that only a method of that name has a record of. Python's text
+// does not tell the two apart. Other names stay as they are.
 std::string RecordedName(std::string name);
 // "max", "max.dim": unique in the catalogue.
 std::string Id(const OpRecord& record);
