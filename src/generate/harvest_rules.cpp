@@ -20,6 +20,8 @@ constexpr HarvestRuleRow kRules[] = {
     // Said better elsewhere.
     {"Tensor.where", kLeaveOut, "torch.where takes the condition first: a record has it"},
     // What is compared must be unique.
+    {"quantile", kLeaveOut, "which of many equal elements has the gradient is not told by nudges"},
+    {"nanquantile", kLeaveOut, "as quantile"},
     {"linalg.lstsq", kLeaveOut, "the solution of a system without full rank is not unique"},
 };
 

@@ -12,6 +12,11 @@ constexpr Refusal kRefusals[] = {
     {"Unsupported: ", "Unsupported: Dynamic shape operator", "the same, without the module's name"},
     {"torch._dynamo.exc.UserError", "torch._dynamo.exc.UserError: Could not guard on",
      "dynamo asks the user to change the program"},
+    {"compiled with non-empty donated buffers which requires",
+     "RuntimeError: This backward function was compiled with non-empty donated buffers which "
+     "requires "
+     "create_graph=False and retain_graph=False.",
+     "a second backward wants donated_buffer=False, as the text says"},
     {"does not currently support double backward",
      "torch.compile with aot_autograd does not currently support double backward",
      "documented limit of AOTAutograd"},
