@@ -524,27 +524,6 @@ def _renumbered(value: Any, renumber: dict[int, int]) -> Any:
     return value
 
 
-def _python_arg(value: Any, values: Sequence[torch.Tensor]) -> Any:
-    if isinstance(value, list):
-        return [_python_arg(v, values) for v in value]
-    if not isinstance(value, dict):
-        return value
-    ((key, inner),) = value.items()
-    if key == "v":
-        return values[inner]
-    if key == "t" or key == "k":
-        return getattr(torch, inner)
-    if key == "f":
-        return float(inner)
-    if key == "c":
-        return complex(*(_python_arg(v, values) for v in inner))
-    if key == "u":
-        return tuple(_python_arg(v, values) for v in inner)
-    if key == "slice":
-        return slice(*(_python_arg(v, values) for v in inner))
-    return Ellipsis
-
-
 _CONTEXTS: dict[str, Callable[[str], Any]] = {
     "no_grad": lambda device: torch.no_grad(),
     "autocast": lambda device: torch.autocast(device, dtype=torch.bfloat16),
@@ -573,8 +552,8 @@ def run(
                     context = _CONTEXTS[region["kind"]](device)
                     context.__enter__()
                     open_regions.append((region["last"], context))
-            args = [_python_arg(a, values) for a in statement["args"]]
-            kwargs = {k: _python_arg(v, values) for k, v in statement.get("kwargs", [])}
+            args = [parse.python_arg(a, values) for a in statement["args"]]
+            kwargs = {k: parse.python_arg(v, values) for k, v in statement.get("kwargs", [])}
             if found is not None:
                 hazard = hazards.of_call(statement["op"], args, kwargs)
                 if hazard and hazard not in found:

@@ -30,7 +30,7 @@ from typing import Any
 
 import torch
 
-from . import hazards
+from . import hazards, parse
 
 # Elements of one tensor argument; larger samples test size, not meaning. An operator that has larger
 # ones only may have the second number.
@@ -269,9 +269,7 @@ def _arg(value: Any, tensor: Callable[[torch.Tensor], dict[str, Any]]) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
-        if math.isfinite(value):
-            return float(value)
-        return {"f": "nan" if value != value else "inf" if value > 0 else "-inf"}
+        return parse._jsonable(float(value))
     if isinstance(value, complex):
         return {"c": [value.real, value.imag]}
     if isinstance(value, torch.dtype):
@@ -310,29 +308,10 @@ def _make(leaf: dict[str, Any], values: list[float] | torch.Tensor) -> torch.Ten
     return data.reshape(leaf["sizes"]).detach().clone().requires_grad_(leaf["grad"])
 
 
-def _rebuild(arg: Any, tensors: list[torch.Tensor]) -> Any:
-    if isinstance(arg, list):
-        return [_rebuild(a, tensors) for a in arg]
-    if not isinstance(arg, dict):
-        return arg
-    ((kind, inner),) = arg.items()
-    if kind == "v":
-        return tensors[inner]
-    if kind == "u":
-        return tuple(_rebuild(a, tensors) for a in inner)
-    if kind == "slice":
-        return slice(*(_rebuild(a, tensors) for a in inner))
-    if kind in ("t", "k"):
-        return getattr(torch, inner)
-    if kind == "f":
-        return float(inner)
-    return complex(*inner) if kind == "c" else ...
-
-
 def _run(call: dict[str, Any], tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     """The results of the call; _Refused where they are of no use."""
-    args = [_rebuild(a, tensors) for a in call["args"]]
-    kwargs = {k: _rebuild(a, tensors) for k, a in call["kwargs"]}
+    args = [parse.python_arg(a, tensors) for a in call["args"]]
+    kwargs = {k: parse.python_arg(a, tensors) for k, a in call["kwargs"]}
     path = call["op"]
     hazard = hazards.of_call(path, args, kwargs)
     if hazard:

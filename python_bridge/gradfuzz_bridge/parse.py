@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -199,6 +200,28 @@ def _jsonable(value: float) -> Any:
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return {"f": "nan" if value != value else "inf" if value > 0 else "-inf"}
     return value
+
+
+def python_arg(value: Any, values: Sequence[torch.Tensor]) -> Any:
+    """The argument that the JSON form of program/json.h stands for, given the values by id."""
+    if isinstance(value, list):
+        return [python_arg(v, values) for v in value]
+    if not isinstance(value, dict):
+        return value
+    ((key, inner),) = value.items()
+    if key == "v":
+        return values[inner]
+    if key == "t" or key == "k":
+        return getattr(torch, inner)
+    if key == "f":
+        return float(inner)
+    if key == "c":
+        return complex(*(python_arg(v, values) for v in inner))
+    if key == "u":
+        return tuple(python_arg(v, values) for v in inner)
+    if key == "slice":
+        return slice(*(python_arg(v, values) for v in inner))
+    return Ellipsis
 
 
 def _dtype(node: ast.AST) -> str:

@@ -82,24 +82,21 @@ void DrawModes(Rng& rng, const Context& context, program::Program* program,
   using program::Region;
   const Profile& profile = context.profile;
   const int count = static_cast<int>(program->statements.size());
+  if (profile.forward_only || count < 2) return;
+  const bool narrows = profile.dtype == program::DType::kFloat32 && !profile.exact;
+  const bool autocast = narrows && Chance(rng, context.weights, "feature.autocast", 0.02);
+  if (!autocast && !Chance(rng, context.weights, "feature.no_grad_region", 0.015)) return;
   program::Program changed = *program;
-  std::string feature;
   const auto region = [&](Region::Kind kind) {
     const int first = static_cast<int>(rng.Below(static_cast<uint64_t>(count)));
     const int last = static_cast<int>(rng.Between(first, count - 1));
     changed.regions.push_back({kind, first, last});
   };
-  if (profile.forward_only || count < 2) return;
-  const bool narrows = profile.dtype == program::DType::kFloat32 && !profile.exact;
-  if (narrows && Chance(rng, context.weights, "feature.autocast", 0.02)) {
-    feature = "feature.autocast";
-    changed.call.autocast = true;
-    if (rng.Chance(0.4)) region(Region::Kind::kAutocastOff);
-  } else if (Chance(rng, context.weights, "feature.no_grad_region", 0.015)) {
-    feature = "feature.no_grad_region";
+  if (!autocast) {
     region(Region::Kind::kNoGrad);
   } else {
-    return;
+    changed.call.autocast = true;
+    if (rng.Chance(0.4)) region(Region::Kind::kAutocastOff);
   }
   if (!program::Validate(changed).empty()) return;
   // Eager may refuse (operands of two dtypes under autocast), or no gradient may be left.
@@ -109,7 +106,7 @@ void DrawModes(Rng& rng, const Context& context, program::Program* program,
   };
   if (!run.ok() || std::ranges::none_of(run.gradients, usable)) return;
   *program = std::move(changed);
-  features->insert(feature);
+  features->insert(autocast ? "feature.autocast" : "feature.no_grad_region");
 }
 
 // The operators that a gradient goes through on its way from the outputs to the leaves.
@@ -198,7 +195,7 @@ std::optional<GeneratedProgram> Attempt(const Rng& rng, const Weights& weights, 
   }
   // Gradients of a few operators in a row leave the range of float16 and the patience of bfloat16.
   const bool narrow = program::Info(profile.dtype).bytes == 2 ||
-                      (profile.mixed && program::Info(profile.other).bytes == 2);
+                      (profile.other && program::Info(*profile.other).bytes == 2);
   Workspace workspace({.numel = 4096,
                        .magnitude = narrow ? 500.0 : 1e4,
                        .empty = profile.empty,

@@ -47,7 +47,7 @@ bool IsRigid(const HarvestedCall& call) {
   const bool kernel = path.find(".native_") != std::string::npos ||
                       (underscore != std::string::npos && path.compare(underscore, 3, ".__") != 0);
   return kernel || std::ranges::any_of(call.leaves, [](const HarvestedLeaf& leaf) {
-           return !program::IsDifferentiable(leaf.dtype) && leaf.dtype != program::DType::kBool;
+           return !leaf.number() && leaf.dtype != program::DType::kBool;
          });
 }
 

@@ -13,13 +13,11 @@ namespace {
 using program::Arg;
 using program::Statement;
 
-bool IsNumber(const HarvestedLeaf& leaf) { return program::IsDifferentiable(leaf.dtype); }
-
 // The operand that carries the chain: the first that needs a gradient and may hold any values.
 int MainOperand(const HarvestedCall& call) {
   for (size_t i = 0; i < call.leaves.size(); ++i) {
     const HarvestedLeaf& leaf = call.leaves[i];
-    if (IsNumber(leaf) && leaf.free() && leaf.grad) return static_cast<int>(i);
+    if (leaf.number() && leaf.free() && leaf.grad) return static_cast<int>(i);
   }
   return -1;
 }
@@ -127,7 +125,7 @@ std::optional<Statement> Proposer::RunHarvested(const HarvestedOperator& op,
   for (size_t i = 0; i < call.leaves.size(); ++i) {
     if (ids[i] >= 0) continue;
     const HarvestedLeaf& leaf = call.leaves[i];
-    if (!IsNumber(leaf)) {
+    if (!leaf.number()) {
       ids[i] =
           AddLiteralLeaf(context_, leaf.sizes, leaf.dtype, leaf.values, false,
                          leaf.dtype == program::DType::kBool ? "index.mask" : "index.harvested");

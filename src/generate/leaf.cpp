@@ -345,8 +345,8 @@ int AddFloatLeaf(Rng& rng, Context& context, const LeafWish& wish) {
   if (Numel(leaf.sizes) > 1000) tags.emplace_back("size.large");
   Storage storage;
   storage.dtype = context.profile.dtype;
-  if (context.profile.mixed && rng.Chance(0.4)) {
-    storage.dtype = context.profile.other;
+  if (context.profile.other && rng.Chance(0.4)) {
+    storage.dtype = *context.profile.other;
     tags.emplace_back("feature.mixed_dtypes");
   }
   storage.numel = Extent(leaf);

@@ -37,7 +37,6 @@ Profile DrawProfile(Rng& rng, const Weights& weights, int max_statements) {
   if (profile.integers()) profile.exact = profile.forward_only = true;
   const bool real = !profile.integers() && !program::Info(profile.dtype).is_complex;
   if (real && !profile.exact && Chance(rng, weights, "feature.mixed_dtypes", 0.03)) {
-    profile.mixed = true;
     const bool single = profile.dtype == DType::kFloat32;
     profile.other = !single           ? DType::kFloat32
                     : rng.Chance(0.5) ? DType::kBFloat16

@@ -24,7 +24,6 @@ Gradients RealGradients(const program::Program& program, const evaluate::Observa
   return gradients;
 }
 
-// True when the function itself is NaN somewhere, so that backward starts from NaN.
 bool HasNanOutput(const Envelope& envelope) {
   const auto& outputs = envelope.reference().observation.outputs;
   return std::any_of(outputs.begin(), outputs.end(),
@@ -32,6 +31,9 @@ bool HasNanOutput(const Envelope& envelope) {
 }
 
 }  // namespace
+
+Decider::Decider(Envelope& envelope, bool exact)
+    : envelope_(envelope), ties_(envelope), exact_(exact), nan_output_(HasNanOutput(envelope)) {}
 
 double Decider::Tolerance(const Quantity& quantity, const Case& c, size_t i) const {
   double own = envelope_.Tolerance(quantity, i);
@@ -74,7 +76,7 @@ Decider::State Decider::Judge(const Quantity& quantity, const Case& c, size_t i,
     return State::kCannotTell;
   }
   // Whether NaN times a zero slope is NaN or was masked away first depends on the formula.
-  if (quantity.kind == Quantity::Kind::kGradient && HasNanOutput(envelope_)) {
+  if (quantity.kind == Quantity::Kind::kGradient && nan_output_) {
     return State::kCannotTell;
   }
   *unclear = true;  // more samples may show that the class varies

@@ -31,6 +31,7 @@ struct HarvestedLeaf {
   double low = 0, high = 0;
 
   bool free() const { return values.empty(); }
+  bool number() const { return program::IsDifferentiable(dtype); }  // else positions or a mask
   // A range as wide as what op_db draws by default is no limit, only a habit.
   bool has_low() const { return low > -2; }
   bool has_high() const { return high < 2; }

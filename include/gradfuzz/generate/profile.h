@@ -2,6 +2,8 @@
 // What one program is to be like: drawn once, before its first statement.
 #pragma once
 
+#include <optional>
+
 #include "gradfuzz/generate/weights.h"
 #include "gradfuzz/program/dtype.h"
 #include "gradfuzz/support/rng.h"
@@ -16,9 +18,8 @@ enum class SizeClass : uint8_t {
 
 struct Profile {
   program::DType dtype = program::DType::kFloat32;
-  // Of some leaves, where it is not `dtype`: operands of two floating dtypes in one call.
-  program::DType other = program::DType::kFloat32;
-  bool mixed = false;
+  // Of some leaves, in place of `dtype`: operands of two floating dtypes in one call.
+  std::optional<program::DType> other;
   bool exact = false;     // only operators and values of the exact lane
   int statements = 3;     // about
   bool mutation = false;  // in-place operators may be drawn

@@ -31,7 +31,7 @@ class Decider {
  public:
   // `exact`: the lane in which every difference from eager counts, ties excepted.
   // REQUIRES: `envelope` outlives this and is ok.
-  Decider(Envelope& envelope, bool exact) : envelope_(envelope), ties_(envelope), exact_(exact) {}
+  Decider(Envelope& envelope, bool exact);
 
   // RETURNS: a report for each of `suspicious`. REQUIRES: `got` has the metadata of `eager` there.
   std::map<Quantity, ElementReport> Decide(const evaluate::Observation& eager,
@@ -67,6 +67,7 @@ class Decider {
   Envelope& envelope_;
   Ties ties_;
   bool exact_;
+  bool nan_output_;  // the function itself is NaN somewhere: backward starts from NaN
   std::map<Quantity, std::vector<double>> lower_;  // errors of lower rungs
 };
 
