@@ -12,6 +12,7 @@
 #include "builder.h"
 #include "gradfuzz/evaluate/interpret.h"
 #include "gradfuzz/evaluate/materialise.h"
+#include "gradfuzz/evaluate/unset_memory.h"
 #include "gradfuzz/generate/exactness.h"
 #include "gradfuzz/program/emit.h"
 
@@ -279,6 +280,8 @@ Result<GeneratedProgram> Generate(uint64_t seed, const GenerateOptions& options,
   // Eager warns of what proposals try (degrees of freedom below 1, beta operators): no one's news.
   Silence silence;
   const c10::WarningUtils::WarningHandlerGuard guard(&silence);
+  // A result that unset memory has a part in is NaN, and its program is not made.
+  const evaluate::UnsetMemory unset(evaluate::UnsetMemory::kNan);
   const Weights weights(options);
   const Rng root(seed);
   Counters counters;

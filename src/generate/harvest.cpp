@@ -85,7 +85,9 @@ Result<Harvest> Harvest::FromJson(const json& value) {
       call.rigid = IsRigid(call) || (rule != nullptr && rule->rule == HarvestRule::kRigid);
       HarvestedOperator& op = by_name[call.statement.op];
       op.name = call.statement.op;
-      op.contiguous = rule != nullptr && rule->rule == HarvestRule::kContiguous;
+      op.contiguous_first = rule != nullptr && rule->rule == HarvestRule::kContiguous;
+      op.contiguous_rest =
+          op.contiguous_first || (rule != nullptr && rule->rule == HarvestRule::kContiguousRest);
       op.calls.push_back(std::move(call));
     }
     for (const json& item : value.at("operators")) {

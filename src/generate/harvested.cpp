@@ -76,7 +76,7 @@ int Proposer::NewHarvestedLeaf(const HarvestedOperator& op, const HarvestedLeaf&
   }
   LeafWish wish;
   wish.sizes = std::move(sizes);
-  wish.contiguous = op.contiguous;
+  wish.contiguous = first ? op.contiguous_first : op.contiguous_rest;
   wish.no_grad = !grad;
   wish.grad = grad && wish_.grad;
   if (first) wish.layout = wish_.layout;
@@ -94,7 +94,7 @@ int Proposer::NewHarvestedLeaf(const HarvestedOperator& op, const HarvestedLeaf&
 std::optional<Statement> Proposer::RunHarvested(const HarvestedOperator& op,
                                                 const HarvestedCall& call) {
   ops::Sampler sampler;
-  sampler.contiguous = op.contiguous;
+  sampler.contiguous = op.contiguous_first;
   std::vector<int> ids(call.leaves.size(), -1);
   const int main = MainOperand(call);
   Sizes from, to;
@@ -122,6 +122,7 @@ std::optional<Statement> Proposer::RunHarvested(const HarvestedOperator& op,
       ids[static_cast<size_t>(main)] = NewHarvestedLeaf(op, leaf, to, true);
     }
   }
+  sampler.contiguous = op.contiguous_rest;
   for (size_t i = 0; i < call.leaves.size(); ++i) {
     if (ids[i] >= 0) continue;
     const HarvestedLeaf& leaf = call.leaves[i];

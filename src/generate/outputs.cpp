@@ -7,6 +7,7 @@
 
 #include "builder.h"
 #include "gradfuzz/evaluate/materialise.h"
+#include "gradfuzz/evaluate/unset_memory.h"
 
 namespace gradfuzz::generate {
 namespace {
@@ -48,6 +49,14 @@ Cotangent DrawCotangent(Rng& rng, Context& context, const at::Tensor& output,
   features->push_back("cotangent." + std::string(kValues[*values].name));
   features->push_back("cotangent." + std::string(kLayouts[*layout].name));
   return cotangent;
+}
+
+// REQUIRES: gradients of one program by the same leaves.
+bool SameGradients(const torch::autograd::variable_list& a,
+                          const torch::autograd::variable_list& b) {
+  return std::ranges::equal(a, b, [](const at::Tensor& x, const at::Tensor& y) {
+    return x.defined() == y.defined() && (!x.defined() || x.equal(y));
+  });
 }
 
 }  // namespace
@@ -100,8 +109,16 @@ bool BackwardSuits(const Context& context, const std::vector<Output>& outputs) {
         if (value.leaf >= 0 && value.first().requires_grad()) leaves.push_back(value.tensors[d]);
       }
       if (tensors.empty() || leaves.empty()) return false;
-      for (const at::Tensor& g :
-           torch::autograd::grad(tensors, leaves, cotangents, false, false, true)) {
+      const bool first = d == 0;
+      const auto gradients = torch::autograd::grad(tensors, leaves, cotangents, first, false, true);
+      if (first) {
+        const evaluate::UnsetMemory other(evaluate::UnsetMemory::kFinite);
+        if (!SameGradients(gradients, torch::autograd::grad(tensors, leaves, cotangents, false,
+                                                            false, true))) {
+          return false;
+        }
+      }
+      for (const at::Tensor& g : gradients) {
         if (!g.defined()) continue;
         any = true;
         if (g.numel() == 0) continue;

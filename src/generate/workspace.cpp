@@ -9,6 +9,7 @@
 
 #include "gradfuzz/evaluate/dispatch.h"
 #include "gradfuzz/evaluate/materialise.h"
+#include "gradfuzz/evaluate/unset_memory.h"
 #include "gradfuzz/generate/exactness.h"
 #include "gradfuzz/support/check.h"
 
@@ -67,6 +68,16 @@ bool IsFiniteWithin(const at::Tensor& tensor, double magnitude) {
   if (!IsInexactType(tensor) || tensor.numel() == 0) return true;
   const double largest = tensor.detach().abs().max().to(at::kDouble).item<double>();
   return std::isfinite(largest) && largest <= magnitude;  // max propagates NaN
+}
+
+// The same view of a copy of the storage.
+at::Tensor Moved(const at::Tensor& tensor) {
+  const at::Tensor t = tensor.detach();
+  if (t.is_conj() || t.is_neg()) return t;
+  const auto bytes = static_cast<int64_t>(t.storage().nbytes());
+  const int64_t count = bytes / static_cast<int64_t>(t.element_size());
+  const at::Tensor buffer = t.as_strided({count}, {1}, 0).clone();
+  return buffer.as_strided(t.sizes(), t.strides(), t.storage_offset());
 }
 
 // True when `a` and `b` differ by more than a small perturbation of the operands explains.
@@ -200,6 +211,25 @@ bool Workspace::NearJump(const Statement& statement, const Step& step) const {
   return false;
 }
 
+// Whether the results of the first draw are others when unset memory holds something else than
+// while the workspace grew: memory of results, of scratch buffers, and that behind the operands.
+// What writes in place does not run twice.
+bool Workspace::ReadsUnsetMemory(const Statement& statement,
+                                 const std::vector<at::Tensor>& results) const {
+  const evaluate::UnsetMemory other(evaluate::UnsetMemory::kFinite);
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> tensors = Tensors(0);
+  for (const int id : program::Uses(statement)) {
+    at::Tensor& tensor = tensors[static_cast<size_t>(id)];
+    tensor = Moved(tensor);
+  }
+  const auto again = evaluate::Call(statement, tensors);
+  if (!again) return true;
+  return !std::ranges::equal(results, *again, [](const at::Tensor& a, const at::Tensor& b) {
+    return a.detach().equal(b);
+  });
+}
+
 void Workspace::Rebuild() {
   for (size_t d = 0; d < kDraws; ++d) {
     for (size_t s = 0; s < storages_.size(); ++s) {
@@ -247,7 +277,7 @@ Verdict Workspace::Add(const Statement& statement, const ops::OpRecord& record) 
     }
     results[static_cast<size_t>(d)] = std::move(*outcome);
   }
-  bool suits = Suits(results, record);
+  bool suits = Suits(results, record) && (in_place || !ReadsUnsetMemory(statement, results[0]));
   if (suits && in_place) {
     for (int d = 0; d < kDraws; ++d) {
       suits = suits && IsFiniteWithin(value(step.operands[0]).tensors[static_cast<size_t>(d)],

@@ -19,6 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from worker_client import Worker
 
 SEEDS = 300
+MEMORY_SEEDS = 3000
 # An operator that writes outside of its operands ends a worker with this one at once.
 CHECKING_MALLOC = next(iter(glob.glob("/lib/*/libc_malloc_debug.so.0")), "")
 WEIGHTS = {"family.harvested": 20.0, "motif.none": 1000.0}
@@ -62,6 +63,19 @@ class HarvestTest(unittest.TestCase):
 
     def test_a_seed_is_a_program(self) -> None:
         self.assertEqual(_generate(self.worker, range(40, 60)), self.programs[40:60])
+
+    def test_programs_are_the_same_whatever_unset_memory_holds(self) -> None:
+        # malloc fills what it hands out, and another byte what it takes back.
+        made = []
+        for fill in (255, 128):
+            filling = {"GLIBC_TUNABLES": f"glibc.malloc.perturb={fill}"}
+            with (
+                mock.patch.dict(os.environ, filling, GRADFUZZ_MACHINE_CACHE=self.cache),
+                Worker() as worker,
+            ):
+                made.append(_generate(worker, range(MEMORY_SEEDS)))
+        for seed, (one, other) in enumerate(zip(*made, strict=True)):
+            self.assertEqual(one, other, seed)
 
     def test_programs_have_many_operators_with_gradients(self) -> None:
         features = [set(p["features"]) for p in self.programs]

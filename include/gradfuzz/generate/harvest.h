@@ -46,8 +46,9 @@ struct HarvestedCall {
 // What a rule makes of an operator.
 enum class HarvestRule : uint8_t {
   kLeaveOut,
-  kContiguous,  // sees the layout of its operands: only contiguous ones
-  kRigid,       // checks no sizes: only those that it was harvested with
+  kContiguous,      // sees the layout of its operands: only contiguous ones
+  kContiguousRest,  // as that, but for the operand that carries the chain
+  kRigid,           // checks no sizes: only those that it was harvested with
 };
 
 struct HarvestRuleRow {
@@ -59,8 +60,9 @@ std::span<const HarvestRuleRow> HarvestRules();
 
 struct HarvestedOperator {
   std::string name;         // path below torch
-  bool recorded = false;    // a hand-written record knows it as well
-  bool contiguous = false;  // by rule
+  bool recorded = false;          // a hand-written record knows it as well
+  bool contiguous_first = false;  // by rule: the operand that carries the chain
+  bool contiguous_rest = false;   // by rule: the others
   std::vector<HarvestedCall> calls;
   std::vector<ops::OpRecord> records;  // one for each number of results
 

@@ -108,6 +108,8 @@ class Workspace {
   std::vector<int> Kept(const std::vector<program::Output>& outputs) const;
 
  private:
+  bool ReadsUnsetMemory(const program::Statement& statement,
+                        const std::vector<at::Tensor>& results) const;
   bool Suits(const std::array<std::vector<at::Tensor>, kDraws>& results,
              const ops::OpRecord& record) const;
   bool NearJump(const program::Statement& statement, const Step& step) const;
