@@ -53,7 +53,7 @@ Cotangent DrawCotangent(Rng& rng, Context& context, const at::Tensor& output,
 
 // REQUIRES: gradients of one program by the same leaves.
 bool SameGradients(const torch::autograd::variable_list& a,
-                          const torch::autograd::variable_list& b) {
+                   const torch::autograd::variable_list& b) {
   return std::ranges::equal(a, b, [](const at::Tensor& x, const at::Tensor& y) {
     return x.defined() == y.defined() && (!x.defined() || x.equal(y));
   });

@@ -45,6 +45,12 @@ constexpr Refusal kRefusals[] = {
      "documented limit on leaves that share memory without being views of each other"},
     {"Compiled functions with mutated, aliased inputs are not supported",
      "Compiled functions with mutated, aliased inputs are not supported", "documented limit"},
+    {"this behavior is banned in compile",
+     "RuntimeError: During torch.compile, encountered a mutation on a view chain of length 2, "
+     "where "
+     "view 1 was an as_strided() call. as_strided() is non-compositional, and therefore is not "
+     "possible to functionalize properly today,so this behavior is banned in compile.",
+     "documented limit on writes through as_strided"},
     {"does not support forward-mode AD", "compiled code does not support forward-mode AD",
      "documented limit of AOTAutograd"},
     {"Trying to use forward AD with", "Trying to use forward AD with CompiledFunctionBackward",

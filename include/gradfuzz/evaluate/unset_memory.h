@@ -9,8 +9,9 @@
 
 namespace gradfuzz::evaluate {
 
-// While one lives, this thread's new CPU tensors, and some memory behind each, are filled with a byte;
-// guards nest. Never touches memory of other devices, nor what libraries allocate for themselves.
+// While one lives, this thread's new CPU tensors, and some memory behind each, are filled with a
+// byte; guards nest. Never touches memory of other devices, nor what libraries allocate for
+// themselves.
 class UnsetMemory {
  public:
   static constexpr uint8_t kNan = 0xff;     // NaN as a float, -1 as an integer

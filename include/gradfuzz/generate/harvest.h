@@ -59,7 +59,7 @@ struct HarvestRuleRow {
 std::span<const HarvestRuleRow> HarvestRules();
 
 struct HarvestedOperator {
-  std::string name;         // path below torch
+  std::string name;               // path below torch
   bool recorded = false;          // a hand-written record knows it as well
   bool contiguous_first = false;  // by rule: the operand that carries the chain
   bool contiguous_rest = false;   // by rule: the others
