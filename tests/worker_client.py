@@ -22,8 +22,8 @@ class Worker:
 
     def __init__(self, executable: str | None = None, deadline: float = 300) -> None:
         executable = executable or os.environ["GRADFUZZ_WORKER"]
-        self._cache = tempfile.mkdtemp(prefix="gradfuzz-test-")
-        machine = os.environ.get("GRADFUZZ_MACHINE_CACHE", self._cache + "/machine")
+        self.cache = tempfile.mkdtemp(prefix="gradfuzz-test-")
+        machine = os.environ.get("GRADFUZZ_MACHINE_CACHE", self.cache + "/machine")
         ours, theirs = socket.socketpair()
         ours.settimeout(deadline)
         self.stderr = tempfile.TemporaryFile()
@@ -33,7 +33,7 @@ class Worker:
                 "--fd",
                 str(theirs.fileno()),
                 "--cache-dir",
-                self._cache + "/programs",
+                self.cache + "/programs",
                 "--machine-cache",
                 machine,
             ],
@@ -59,7 +59,7 @@ class Worker:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        shutil.rmtree(self._cache, ignore_errors=True)
+        shutil.rmtree(self.cache, ignore_errors=True)
 
     def send(self, message: dict[str, Any]) -> None:
         data = json.dumps(message).encode()

@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+# Compile the C++ kernels of a module together; see merge_kernels.
+merge_kernels = False
 # Threads within one operator; a worker has one, so that programs do not disturb each other.
 num_threads = 1
 
@@ -19,9 +21,12 @@ num_threads = 1
 @contextlib.contextmanager
 def patch(values: dict[str, Any]) -> Iterator[None]:
     """Sets what `values` names, and puts it back."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(int(values.get("num_threads", before)))
+    global merge_kernels
+    before = torch.get_num_threads(), merge_kernels
+    torch.set_num_threads(int(values.get("num_threads", before[0])))
+    merge_kernels = bool(values.get("merge_kernels", before[1]))
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(before[0])
+        merge_kernels = before[1]

@@ -39,6 +39,8 @@ def prepare(machine_cache: str) -> None:
     _make_fast_compiler(pathlib.Path(machine_cache) / "fast")
     _remember_vector_isa(pathlib.Path(machine_cache) / "vector_isa.json")
     importlib.import_module(f"{__package__}.capture").install()
+    global _can_merge
+    _can_merge = importlib.import_module(f"{__package__}.merge_kernels").install()
     # One process compiles many small programs under many settings: neither limit means anything here.
     for name in ("recompile_limit", "cache_size_limit", "accumulated_recompile_limit"):
         if hasattr(dynamo.config, name):
@@ -77,15 +79,21 @@ def _check_exceptions() -> None:
 
 
 _fast_compiler = ""
+_can_merge = False
 
 
 def fast_knobs() -> list[tuple[str, object]]:
     """Knobs that make Inductor's C++ kernels quick to compile; for screening only.
 
-    The kernels keep their vector code; what changes is the optimiser's level, debug information and
-    the linker. Empty where the machine's compiler is not g++.
+    The kernels keep their vector code; what changes is the optimiser's level, debug information, the
+    linker (where the machine's compiler is g++), and how many kernels there are to a file.
     """
-    return [("inductor.cpp.cxx", [None, _fast_compiler])] if _fast_compiler else []
+    knobs: list[tuple[str, object]] = []
+    if _fast_compiler:
+        knobs.append(("inductor.cpp.cxx", [None, _fast_compiler]))
+    if _can_merge:
+        knobs.append(("runtime.merge_kernels", True))
+    return knobs
 
 
 def _make_fast_compiler(folder: pathlib.Path) -> None:

@@ -13,6 +13,8 @@ namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(200);
 constexpr double kRateSeconds = 60;
+constexpr double kIdlePatience =
+    3;  // seconds; between two requests of the judge it is milliseconds
 constexpr double kMemorySeconds = 20;
 // Every so many batches, one is neither packed nor compiled with quick flags: what screening hides
 // shows there. At 2.2 s against 0.5 s a program it costs a quarter of the throughput at most.
@@ -112,9 +114,11 @@ Status Campaign::Prepare() {
   return {};
 }
 
-StreamClient::Next Campaign::Pull(Batch* batch) {
+StreamClient::Next Campaign::Pull(Batch* batch, double idle) {
   if (Failed() || time_is_up_) return Next::kEnd;
-  if (options_.judge && WaitingCount() > static_cast<size_t>(options_.max_waiting)) {
+  // What waits to be judged comes first, but one slow program under judgement stops nobody else.
+  if (options_.judge && WaitingCount() > static_cast<size_t>(options_.max_waiting) &&
+      idle < kIdlePatience) {
     return Next::kLater;
   }
   const int size = std::max(options_.batch, options_.run.pack);

@@ -167,6 +167,7 @@ void WorkerPool::SlotMain(Slot* slot, bool first) {
 
 std::unique_ptr<WorkerPool::Job> WorkerPool::NextJob() {
   std::unique_lock<std::mutex> lock(mutex_);
+  const double since = MonotonicSeconds();
   for (;;) {
     if (closing_) return nullptr;
     if (!jobs_.empty()) {
@@ -184,7 +185,7 @@ std::unique_ptr<WorkerPool::Job> WorkerPool::NextJob() {
       continue;
     }
     Batch batch;
-    const StreamClient::Next next = stream_->Pull(&batch);
+    const StreamClient::Next next = stream_->Pull(&batch, MonotonicSeconds() - since);
     if (next == StreamClient::Next::kEnd) {
       stream_ = nullptr;
       settled_.notify_all();

@@ -188,7 +188,8 @@ class Investigator {
       const auto neighbours =
           NeighboursOf(f.reduced, values ? *values : std::vector<reduce::ValueInfo>(),
                        out_.target.device, devices, options_.neighbours);
-      triggers = TryNeighbours(runner_, neighbours, out_.target, search);
+      triggers =
+          TryNeighbours(runner_, neighbours, out_.target, search, options_.neighbour_seconds);
       f.triggers = std::move(triggers.rows);
     }
     if (options_.ablate && !runner_.Interrupted()) {

@@ -2,6 +2,7 @@
 #include "gradfuzz/isolate/neighbours.h"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -131,6 +132,7 @@ constexpr int64_t kSizes[] = {1, 2, 3, 8, 16, 17, 33};
 
 // A pack of programs with which ablation tells a cause from a coincidence.
 constexpr size_t kWrongKept = 8;
+constexpr size_t kTriedTogether = 16;  // two packs; the clock is looked at in between
 
 // --- Building
 // -------------------------------------------------------------------------------------
@@ -675,7 +677,11 @@ std::vector<Neighbour> NeighboursOf(const Program& program,
 }
 
 Triggers TryNeighbours(ProgramRunner& runner, const std::vector<Neighbour>& neighbours,
-                       const Target& target, const RunOptions& run) {
+                       const Target& target, const RunOptions& run, double max_seconds) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto seconds = [start] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
   Triggers triggers;
   triggers.rows.resize(neighbours.size());
   std::map<std::string, std::vector<size_t>> by_device;
@@ -692,11 +698,21 @@ Triggers TryNeighbours(ProgramRunner& runner, const std::vector<Neighbour>& neig
     options.device = device;
     Target here = target;
     here.device = device;
-    std::vector<WorkItem> items;
-    for (size_t i : indices) items.push_back({std::nullopt, neighbours[i].program});
-    const std::vector<CaseResult> results = runner.Run(items, {}, options);
-    for (size_t k = 0; k < indices.size() && k < results.size(); ++k) {
-      triggers.rows[indices[k]] = RowFor(neighbours[indices[k]], results[k], here);
+    for (size_t first = 0; first < indices.size(); first += kTriedTogether) {
+      const size_t end = std::min(first + kTriedTogether, indices.size());
+      std::vector<WorkItem> items;
+      for (size_t k = first; k < end; ++k) {
+        items.push_back({std::nullopt, neighbours[indices[k]].program});
+      }
+      std::vector<CaseResult> results;
+      if (seconds() <= max_seconds) results = runner.Run(items, {}, options);
+      for (size_t k = first; k < end; ++k) {
+        const Neighbour& n = neighbours[indices[k]];
+        triggers.rows[indices[k]] =
+            k - first < results.size()
+                ? RowFor(n, results[k - first], here)
+                : TriggerRow{n.axis, n.change, Verdict::kInvalid, false, false, "no time left"};
+      }
     }
   }
   // One of each axis, then another of each.

@@ -82,7 +82,7 @@ class Campaign : private StreamClient {
   };
   class Runner;  // the pool as the sink sees it
 
-  Next Pull(Batch* batch) override;
+  Next Pull(Batch* batch, double idle) override;
   void OnResult(const RunOptions& run, CaseResult result) override;
   void OnTick() override;
 

@@ -58,10 +58,11 @@ class StreamClient {
   enum class Next : uint8_t { kBatch, kLater, kEnd };
 
   virtual ~StreamClient() = default;
-  // Fills *batch. Called by worker threads, one at a time. Must be quick. Here, and
+  // Fills *batch. Called by worker threads, one at a time. `idle`: seconds that the asking worker
+  // has had nothing to do. Must be quick. Here, and
   // wherever a lock is held that this takes, only Interrupted and HasFailed of the pool may be
   // used.
-  virtual Next Pull(Batch* batch) = 0;
+  virtual Next Pull(Batch* batch, double idle) = 0;
   // One result, in order of completion; from the thread that called Stream. An item that was not
   // run because of an interrupt or a failure of the pool has none.
   virtual void OnResult(const RunOptions& run, CaseResult result) = 0;

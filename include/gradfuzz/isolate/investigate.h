@@ -18,8 +18,9 @@ namespace gradfuzz::isolate {
 struct InvestigateOptions {
   bool reduce = true;
   bool ablate = true;
-  size_t neighbours = 64;  // at most; 0: no trigger table
-  int confirmations = 3;   // strict runs of the result, each in a fresh process
+  size_t neighbours = 64;          // at most; 0: no trigger table
+  double neighbour_seconds = 120;  // after that no more are begun
+  int confirmations = 3;           // strict runs of the result, each in a fresh process
   reduce::ReduceOptions reduction;
   const KnownBugs* known = nullptr;
   // What it does now, in a few words, for a progress line; may be empty.

@@ -37,9 +37,11 @@ struct Triggers {
   // That neighbour's change, for Explains (dedup.h): which operator, put where, hides the bug.
   std::string separator;
 };
-// Runs them, packed. `run`: the options of the search.
+// Runs them, packed, some at a time; after `max_seconds` no more are begun, and their rows say so:
+// some programs take minutes to compile, and so do their neighbours. `run`: the options of the
+// search.
 Triggers TryNeighbours(ProgramRunner& runner, const std::vector<Neighbour>& neighbours,
-                       const Target& target, const RunOptions& run);
+                       const Target& target, const RunOptions& run, double max_seconds);
 
 // Puts `separator` ("clone", "mul by 2", ...; a row of the table of what goes in between) on every
 // edge between two statements. For asking whether a bug that it hides is all that a larger program

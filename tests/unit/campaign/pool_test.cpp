@@ -398,8 +398,9 @@ TEST_F(PoolTest, InterruptEndsTheRunSoon) {
 class CountingClient : public StreamClient {
  public:
   explicit CountingClient(uint64_t count) : count_(count) {}
-  Next Pull(Batch* batch) override {
+  Next Pull(Batch* batch, double idle) override {
     if (hold_) return Next::kLater;
+    if (idle < patience) return Next::kLater;
     if (next_ == count_) return Next::kEnd;
     while (next_ < count_ && batch->items.size() < 3) batch->items.push_back({next_++, {}});
     return Next::kBatch;
@@ -414,6 +415,7 @@ class CountingClient : public StreamClient {
   std::function<void(const CaseResult&)> on_result;
   int ticks = 0;
   std::atomic<bool> hold_{false};
+  double patience = 0;
 
  private:
   uint64_t count_;
@@ -427,6 +429,16 @@ TEST_F(PoolTest, AStreamDeliversEverythingOnceWhateverHappens) {
   EXPECT_EQ(client.seen.size(), 60u);
   for (const auto& [seed, times] : client.seen) EXPECT_EQ(times, 1) << seed;
   EXPECT_GT(client.ticks, 0);
+}
+
+TEST_F(PoolTest, AClientIsToldHowLongAWorkerHasBeenIdle) {
+  Start("", 2);
+  CountingClient client(6);
+  client.patience = 0.3;
+  const double start = MonotonicSeconds();
+  pool_->Stream(&client);
+  EXPECT_EQ(client.seen.size(), 6u);
+  EXPECT_GE(MonotonicSeconds() - start, 0.3);
 }
 
 TEST_F(PoolTest, KillingWorkersDuringAStreamLosesNothing) {

@@ -136,6 +136,21 @@ TEST(InvestigateTest, AblationNamesTheCauseAndTheMildestWorkaround) {
   EXPECT_EQ(missing, 1);
 }
 
+TEST(InvestigateTest, NeighboursEndWithTheirTime) {
+  FakeRunner runner(testing::ScatterSum);
+  InvestigateOptions options;
+  options.ablate = false;
+  options.neighbour_seconds = -1;
+  const Finding f =
+      Investigate(runner, Seen(runner, testing::ScatterSumAmongOthers(), 1), {}, options).finding;
+  ASSERT_FALSE(f.triggers.empty());
+  for (const TriggerRow& row : f.triggers) {
+    EXPECT_FALSE(row.tried);
+    EXPECT_FALSE(row.wrong);
+    EXPECT_FALSE(row.detail.empty());
+  }
+}
+
 TEST(InvestigateTest, WhatDoesNotShowAgainIsLost) {
   int n = 0;
   FakeRunner runner([&](const Program&, const RunOptions&) { return testing::WrongIf(n++ == 0); });

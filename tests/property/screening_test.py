@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Quick compilation, as screening uses it, changes no verdict, and spares most runs of the compiler."""
+
+from __future__ import annotations
+
+import glob
+import pathlib
+import sys
+import unittest
+from typing import Any
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from worker_client import Worker
+
+SEEDS = range(10)
+# Two kernels with a call of another library between them, and two more behind it.
+SEVERAL_KERNELS = """
+def inputs(device="cpu", draw=0):
+    x0 = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device=device).requires_grad_()
+    return [x0]
+
+
+def program(x0):
+    v1 = torch.sin(x0)
+    v2 = torch.linalg.inv(v1)
+    v3 = torch.exp(v2)
+    v4 = torch.linalg.inv(v3)
+    v5 = torch.cos(v4)
+    return (v5,)
+
+
+def cotangents(outputs, draw=0):
+    c0 = torch.tensor([1.0], dtype=torch.float64).to(outputs[0].device, outputs[0].dtype).reshape(()).expand(outputs[0].shape)
+    return [c0]
+"""
+
+
+def _evaluate(items: list[dict[str, Any]], run: dict[str, Any]) -> tuple[list[Any], int]:
+    """The outcomes by item, and how many libraries Inductor compiled."""
+    with Worker() as worker:
+        results = worker.evaluate(items, run)
+        libraries = glob.glob(f"{worker.cache}/programs/**/*.main.so", recursive=True)
+    outcomes = [r["outcome"] for r in sorted(results, key=lambda r: r["item"])]
+    return outcomes, len(libraries)
+
+
+class ScreeningTest(unittest.TestCase):
+    def test_verdicts_are_those_of_plain_compilation(self) -> None:
+        items = [{"seed": seed} for seed in SEEDS]
+        run = {"rungs": ["eager", "inductor"], "draws": 2, "pack": 8}
+        quick, quick_libraries = _evaluate(items, {**run, "fast": True})
+        plain, plain_libraries = _evaluate(items, {**run, "fast": False})
+        self.assertEqual([o["verdict"] for o in quick], [o["verdict"] for o in plain])
+        self.assertLess(quick_libraries, 0.8 * plain_libraries)
+
+    def test_kernels_of_a_module_are_one_library(self) -> None:
+        with Worker() as worker:
+            parsed = worker.ask({"type": "parse", "path": "kernels", "text": SEVERAL_KERNELS})
+        items = [{"program": parsed["program"]}]
+        run = {"rungs": ["eager", "inductor"], "draws": 2}
+        quick, quick_libraries = _evaluate(items, {**run, "fast": True})
+        plain, plain_libraries = _evaluate(items, {**run, "fast": False})
+        self.assertEqual([o["verdict"] for o in quick + plain], ["agree", "agree"])
+        self.assertEqual(quick_libraries, 2)  # forward and backward
+        self.assertGreaterEqual(plain_libraries, 4)
+
+
+if __name__ == "__main__":
+    unittest.main()
