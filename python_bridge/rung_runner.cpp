@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "bridge.h"
@@ -24,6 +27,10 @@ using program::Program;
 double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
+
+// What stands before the function in its text, and the line of its first statement.
+constexpr const char* kPreamble = "import torch\n\n\n";
+constexpr int kFirstStatementLine = 5;
 
 // Where the parts of one program lie within a pack.
 struct Share {
@@ -96,8 +103,8 @@ class Pack {
   bool Run() {
     const double start = Now();
     static uint64_t serial = 0;
-    auto made = CompiledRung::Make({"import torch\n\n\n" + program::EmitFunction(packed_),
-                                    "<gradfuzz program " + std::to_string(serial++) + ">", rung_,
+    name_ = "<gradfuzz program " + std::to_string(serial++) + ">";
+    auto made = CompiledRung::Make({kPreamble + program::EmitFunction(packed_), name_, rung_,
                                     knobs_, DynamicFlag(packed_), options_.fault, options_.fast});
     if (!made) {
       error_ = made.error().message;
@@ -159,6 +166,19 @@ class Pack {
     return Split(Execute(draw, &all), programs_[index], shares_[index]);
   }
 
+  // The program whose line the error names, where it names one.
+  std::optional<size_t> Culprit() const {
+    const std::string where = "File \"" + name_ + "\", line ";
+    const size_t at = error_.rfind(where);
+    if (at == std::string::npos) return std::nullopt;
+    int line = std::atoi(error_.c_str() + at + where.size()) - kFirstStatementLine;
+    for (size_t i = 0; i < programs_.size() && line >= 0; ++i) {
+      line -= static_cast<int>(programs_[i].statements.size());
+      if (line < 0) return i;
+    }
+    return std::nullopt;
+  }
+
   size_t size() const { return programs_.size(); }
   const Program& program(size_t index) const { return programs_[index]; }
 
@@ -207,6 +227,7 @@ class Pack {
   RunOptions options_;
   std::string rung_;
   Knobs knobs_;
+  std::string name_;  // of its text, in tracebacks
   at::Device device_;
   std::unique_ptr<CompiledRung> compiled_;
   std::vector<Observation> draws_, second_draws_;
@@ -216,8 +237,8 @@ class Pack {
 };
 
 // One rung for the programs at `members`, compiled together; appends one RungRun to each of `runs`.
-// When that fails each half is tried, down to single ones: the one that does not compile or run
-// must not cost the others their pack.
+// When that fails, the one that the error names is run alone, and the others together; when it
+// names none, each half: the one that does not compile or run must not cost the others their pack.
 void RunTogether(const std::vector<Program>& programs, const std::vector<size_t>& members,
                  const RunOptions& options, const std::string& rung,
                  std::vector<std::vector<RungRun>>* runs) {
@@ -228,6 +249,15 @@ void RunTogether(const std::vector<Program>& programs, const std::vector<size_t>
     for (size_t k = 0; k < members.size(); ++k) {
       (*runs)[members[k]].push_back(Pack::Report(together, k));
     }
+    return;
+  }
+  if (const std::optional<size_t> culprit = together->Culprit()) {
+    std::vector<size_t> others = members;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(*culprit));
+    const size_t alone = members[*culprit];
+    together.reset();
+    RunTogether(programs, others, options, rung, runs);
+    RunTogether(programs, {alone}, options, rung, runs);
     return;
   }
   together.reset();

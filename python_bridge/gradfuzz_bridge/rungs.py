@@ -211,6 +211,24 @@ _COMPILE_MODULES = (
 )
 
 
+def _statement(error: BaseException | None) -> str:
+    """The program's line that the compiler was busy with, in the form of a traceback; "" if unknown.
+
+    Few of Inductor's errors name it, but the node of the graph at hand does.
+    """
+    while error is not None:
+        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+        for frame in reversed(frames):
+            for value in frame.f_locals.values():
+                if isinstance(value, torch.fx.Node):
+                    said = str(value.meta.get("stack_trace") or "")
+                    at = said.rfind('  File "<gradfuzz program ')
+                    if at >= 0:
+                        return said[at:].rstrip() + "\n"
+        error = error.__cause__
+    return ""
+
+
 def explain(error: BaseException) -> dict[str, str]:
     """What an exception says: its kind, its type and text, and the innermost frames.
 
@@ -232,7 +250,7 @@ def explain(error: BaseException) -> dict[str, str]:
         "_inductor/" in f.filename and "/compile" in f.filename for f in frames
     ):
         kind = "compile"
-    trace = "".join(traceback.format_list(frames[-6:]))
+    trace = "".join(traceback.format_list(frames[-6:])) + _statement(error)
     return {"kind": kind, "text": f"{type(error).__name__}: {error}", "trace": trace}
 
 

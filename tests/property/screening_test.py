@@ -13,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from worker_client import Worker
 
+CORPUS = pathlib.Path(__file__).resolve().parents[2] / "corpus/open"
 SEEDS = range(10)
 # Two kernels with a call of another library between them, and two more behind it.
 SEVERAL_KERNELS = """
@@ -64,6 +65,16 @@ class ScreeningTest(unittest.TestCase):
         self.assertEqual([o["verdict"] for o in quick + plain], ["agree", "agree"])
         self.assertEqual(quick_libraries, 2)  # forward and backward
         self.assertGreaterEqual(plain_libraries, 4)
+
+    def test_one_that_does_not_compile_is_alone_in_that(self) -> None:
+        with Worker() as worker:
+            wrong = worker.parse(str(CORPUS / "foreach_add_complex.py"))["program"]
+            good = worker.ask({"type": "parse", "path": "kernels", "text": SEVERAL_KERNELS})
+        items = [{"program": p} for p in (good["program"], wrong, good["program"])]
+        run = {"rungs": ["eager", "aot_eager", "inductor"], "draws": 2, "pack": 3}
+        outcomes, _ = _evaluate(items, {**run, "fast": True})
+        verdicts = [o["verdict"] for o in outcomes]
+        self.assertEqual(verdicts, ["agree", "compile_error", "agree"])
 
 
 if __name__ == "__main__":
