@@ -39,24 +39,6 @@ const Motif* DrawMotif(Rng& rng, const Weights& weights) {
   return !row || *row == 0 ? nullptr : &Motifs()[*row - 1];
 }
 
-double CotangentBound(const Output& output) {
-  return IntegerBound({program::DType::kFloat64, 0, output.cotangent.values});
-}
-
-bool IsExact(const Context& context, const std::vector<Output>& outputs) {
-  if (program::Info(context.profile.dtype).is_complex) return false;
-  std::vector<int> ids;
-  std::vector<double> bounds;
-  for (const Output& output : outputs) {
-    const Value& value = context.workspace.value(output.value);
-    if (!value.exact) return false;
-    ids.push_back(output.value);
-    bounds.push_back(value.first().requires_grad() ? CotangentBound(output) : 0);
-    if (!std::isfinite(bounds.back())) return false;
-  }
-  return GradientsAreExact(context.workspace, ids, bounds);
-}
-
 void DrawCallPlan(Rng& rng, const Context& context, const Motif* motif, CallPlan* call,
                   std::set<std::string>* features) {
   const double dynamic = motif != nullptr && motif->dynamic ? 0.5 : 0.03;
@@ -108,6 +90,21 @@ void DrawModes(Rng& rng, const Context& context, program::Program* program,
   if (!run.ok() || std::ranges::none_of(run.gradients, usable)) return;
   *program = std::move(changed);
   features->insert(autocast ? "feature.autocast" : "feature.no_grad_region");
+}
+
+// What is compiled for any size is worth little until it meets another one.
+void DrawSecondCall(Rng& rng, const Context& context,
+                    const std::vector<const ops::OpRecord*>& records, GeneratedProgram* generated,
+                    std::set<std::string>* features) {
+  const CallPlan& call = generated->program.call;
+  if (!generated->program.regions.empty() || call.autocast) return;
+  const double chance = call.dynamic == CallPlan::Dynamic::kYes ? 0.4 : 0.012;
+  if (!Chance(rng, context.weights, "feature.second_call", chance)) return;
+  auto program = WithSecondCall(rng, context, generated->program, records,
+                                generated->lane == "exact");
+  if (!program) return;
+  generated->program = std::move(*program);
+  features->insert("feature.second_call");
 }
 
 // The operators that a gradient goes through on its way from the outputs to the leaves.
@@ -200,6 +197,7 @@ std::optional<GeneratedProgram> Attempt(const Rng& rng, const Weights& weights, 
   Workspace workspace({.numel = 4096,
                        .magnitude = narrow ? 500.0 : 1e4,
                        .empty = profile.empty,
+                       .non_finite = profile.non_finite,
                        .integers = profile.integers()});
   Context context{weights, profile, workspace, harvest};
   if (motif != nullptr && !RunMotif(rng.Fork("steps"), context, *motif, counters)) return {};
@@ -234,18 +232,21 @@ std::optional<GeneratedProgram> Attempt(const Rng& rng, const Weights& weights, 
   if (!profile.forward_only && !BackwardSuits(context, outputs)) return {};
   std::set<std::string> features(cotangent_features.begin(), cotangent_features.end());
   if (profile.forward_only) features.clear();
+  if (profile.non_finite) features.insert("feature.non_finite");
   Rng call_rng = rng.Fork("call");
   generated.program = workspace.Take(outputs);
   DrawCallPlan(call_rng, context, motif, &generated.program.call, &features);
   Rng modes_rng = rng.Fork("modes");
   DrawModes(modes_rng, context, &generated.program, &features);
   if (!program::Validate(generated.program).empty()) return {};
+  generated.lane = IsExact(context, outputs) ? "exact" : "real";
+  Rng second_rng = rng.Fork("second_call");
+  DrawSecondCall(second_rng, context, workspace.KeptRecords(outputs), &generated, &features);
   CollectFeatures(context, outputs, &features);
   if (!profile.forward_only && generated.program.regions.empty()) {
     CollectGradientPath(context, outputs, &features);
   }
   features.insert("motif." + std::string(motif == nullptr ? "none" : motif->name));
-  generated.lane = IsExact(context, outputs) ? "exact" : "real";
   features.insert("lane." + generated.lane);
   generated.features.assign(features.begin(), features.end());
   return generated;
@@ -258,6 +259,8 @@ std::vector<std::string> WeightNames() {
                                     "feature.mutation",
                                     "feature.empty",
                                     "feature.forward_only",
+                                    "feature.non_finite",
+                                    "feature.second_call",
                                     "feature.dynamic",
                                     "feature.accumulate",
                                     "feature.no_grad_first",

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace gradfuzz::generate {
@@ -169,6 +170,9 @@ constexpr Alternative kRealValues[] = {{"normal", 46}, {"uniform", 20},     {"in
                                        {"ties", 7},    {"signed_zeros", 4}, {"boundary", 5},
                                        {"large", 3},   {"small", 3},        {"duplicates", 2}};
 
+constexpr Alternative kNonFiniteValues[] = {
+    {"nan", 35}, {"infinite", 20}, {"plus_infinite", 20}, {"huge", 25}};
+
 using Tags = std::vector<std::string>;
 
 // Where a dtype wraps, and where narrower ones did. No smallest number: dividing it by -1 traps.
@@ -223,9 +227,27 @@ ValueRecipe DrawRealValues(Rng& rng, Context& context, Tags* tags) {
   return Normal(1);
 }
 
+ValueRecipe DrawNonFinite(Rng& rng, Context& context, Tags* tags) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  const auto row = Draw(rng, context.weights, "values.", kNonFiniteValues);
+  const std::string_view name = row ? kNonFiniteValues[*row].name : "nan";
+  tags->push_back("values." + std::string(name));
+  if (name == "infinite") return Among({kInf, -kInf, 0.0, -1.5, 0.7, 2});
+  if (name == "plus_infinite") return Among({kInf, 0.0, 0.5, -1.5, 2, 3});
+  if (name == "huge") {
+    // Their products overflow, they and their sums do not, by far: program::Info has no range.
+    if (context.profile.dtype == DType::kFloat64) return Among({-1e200, 1e200, 3e200, 0.0, 0.5});
+    if (context.profile.dtype == DType::kFloat16) return Among({-1e3, 1e3, 3e3, 0.0, 0.5});
+    return Among({-1e30, 1e30, 3e30, 0.0, 0.5});
+  }
+  return Among({kNaN, -1.5, 0.0, 0.7, 2, 1});
+}
+
 ValueRecipe DrawValues(Rng& rng, Context& context, Domain domain, Tags* tags) {
   const bool exact = context.profile.exact;
   const int64_t low = context.profile.dtype == DType::kUInt8 ? 0 : -1;
+  if (context.profile.non_finite && rng.Chance(0.8)) return DrawNonFinite(rng, context, tags);
   switch (domain) {
     case Domain::kPositive:
       return exact ? Ints(1, 4) : Uniform(0.25, 3);
@@ -484,6 +506,7 @@ bool InDomain(const Value& value, Domain domain) {
 void AppendLeafNames(std::vector<std::string>* names) {
   AppendNames("layout.", kLayouts, names);
   AppendNames("values.", kRealValues, names);
+  AppendNames("values.", kNonFiniteValues, names);
   for (const Alternative& row : kExactValues) {
     const std::string name = "values." + std::string(row.name);
     if (std::find(names->begin(), names->end(), name) == names->end()) names->push_back(name);

@@ -75,7 +75,8 @@ bool Proposer::Suits(int id, const Sampler& sampler) const {
   }
   if (context_.profile.exact && !value.exact) return false;
   if (t.numel() == 0 && !context_.profile.empty) return false;
-  return InDomain(value, sampler.domain);
+  // Outside its domain an operator yields NaN, which such a program is about.
+  return context_.profile.non_finite || InDomain(value, sampler.domain);
 }
 
 int Proposer::NewLeaf(const Sampler& sampler, Sizes sizes, bool first) {

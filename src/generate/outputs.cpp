@@ -8,6 +8,7 @@
 #include "builder.h"
 #include "gradfuzz/evaluate/materialise.h"
 #include "gradfuzz/evaluate/unset_memory.h"
+#include "gradfuzz/generate/exactness.h"
 
 namespace gradfuzz::generate {
 namespace {
@@ -57,6 +58,10 @@ bool SameGradients(const torch::autograd::variable_list& a,
   return std::ranges::equal(a, b, [](const at::Tensor& x, const at::Tensor& y) {
     return x.defined() == y.defined() && (!x.defined() || x.equal(y));
   });
+}
+
+double CotangentBound(const Output& output) {
+  return IntegerBound({program::DType::kFloat64, 0, output.cotangent.values});
 }
 
 }  // namespace
@@ -131,6 +136,20 @@ bool BackwardSuits(const Context& context, const std::vector<Output>& outputs) {
     return false;  // written in place after autograd had saved it, or no derivative
   }
   return any && (any_nonzero || context.profile.empty);
+}
+
+bool IsExact(const Context& context, const std::vector<Output>& outputs) {
+  if (program::Info(context.profile.dtype).is_complex) return false;
+  std::vector<int> ids;
+  std::vector<double> bounds;
+  for (const Output& output : outputs) {
+    const Value& value = context.workspace.value(output.value);
+    if (!value.exact) return false;
+    ids.push_back(output.value);
+    bounds.push_back(value.first().requires_grad() ? CotangentBound(output) : 0);
+    if (!std::isfinite(bounds.back())) return false;
+  }
+  return GradientsAreExact(context.workspace, ids, bounds);
 }
 
 void AppendCotangentNames(std::vector<std::string>* names) {

@@ -42,6 +42,10 @@ Profile DrawProfile(Rng& rng, const Weights& weights, int max_statements) {
                     : rng.Chance(0.5) ? DType::kBFloat16
                                       : DType::kFloat64;
   }
+  Rng non_finite = rng.Fork("non_finite");
+  profile.non_finite =
+      real && !profile.exact && Chance(non_finite, weights, "feature.non_finite", 0.015);
+  profile.forward_only = profile.forward_only || profile.non_finite;
   if (const auto row = Draw(rng, weights, "size.", kSizeClasses)) {
     profile.sizes = static_cast<SizeClass>(*row);
   }

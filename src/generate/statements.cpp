@@ -48,7 +48,8 @@ std::vector<Choice> FreeChoices(const Context& context) {
               context.weights.Factor("family." + std::string(ops::Name(record.family)));
     if (weight > 0) choices.push_back({&record, weight});
   }
-  AppendHarvested(context, total, &choices);
+  // Of harvested operators nobody has said which turn elements into positions: NaN is none.
+  if (!context.profile.non_finite) AppendHarvested(context, total, &choices);
   return choices;
 }
 

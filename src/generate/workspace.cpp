@@ -64,10 +64,17 @@ Step MakeStep(const Statement& statement, const ops::OpRecord& record) {
   return step;
 }
 
-bool IsFiniteWithin(const at::Tensor& tensor, double magnitude) {
-  if (!IsInexactType(tensor) || tensor.numel() == 0) return true;
+bool IsWithin(const at::Tensor& tensor, const Limits& limits) {
+  if (!IsInexactType(tensor) || tensor.numel() == 0 || limits.non_finite) return true;
   const double largest = tensor.detach().abs().max().to(at::kDouble).item<double>();
-  return std::isfinite(largest) && largest <= magnitude;  // max propagates NaN
+  return std::isfinite(largest) && largest <= limits.magnitude;  // max propagates NaN
+}
+
+// NaN equals NaN.
+bool SameElements(const at::Tensor& a, const at::Tensor& b) {
+  if (a.equal(b)) return true;
+  return a.is_floating_point() && a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
+         a.nan_to_num(0.125).equal(b.nan_to_num(0.125)) && a.isnan().equal(b.isnan());
 }
 
 // The same view of a copy of the storage.
@@ -174,7 +181,7 @@ bool Workspace::Suits(const std::array<std::vector<at::Tensor>, kDraws>& results
       }
       if (limits_.integers && IsInexactType(t)) return false;
       if (t.numel() > limits_.numel || (t.numel() == 0 && !limits_.empty)) return false;
-      if (!IsFiniteWithin(t, limits_.magnitude)) return false;
+      if (!IsWithin(t, limits_)) return false;
     }
   }
   return true;
@@ -226,7 +233,7 @@ bool Workspace::ReadsUnsetMemory(const Statement& statement,
   const auto again = evaluate::Call(statement, tensors);
   if (!again) return true;
   return !std::ranges::equal(results, *again, [](const at::Tensor& a, const at::Tensor& b) {
-    return a.detach().equal(b);
+    return SameElements(a.detach(), b);
   });
 }
 
@@ -280,8 +287,8 @@ Verdict Workspace::Add(const Statement& statement, const ops::OpRecord& record) 
   bool suits = Suits(results, record) && (in_place || !ReadsUnsetMemory(statement, results[0]));
   if (suits && in_place) {
     for (int d = 0; d < kDraws; ++d) {
-      suits = suits && IsFiniteWithin(value(step.operands[0]).tensors[static_cast<size_t>(d)],
-                                      limits_.magnitude);
+      suits =
+          suits && IsWithin(value(step.operands[0]).tensors[static_cast<size_t>(d)], limits_);
     }
   }
   if (!suits) {
@@ -361,6 +368,16 @@ std::vector<int> Workspace::Kept(const std::vector<program::Output>& outputs) co
     for (const int id : steps_[s].results) kept.push_back(id);
   }
   return kept;
+}
+
+std::vector<const ops::OpRecord*> Workspace::KeptRecords(
+    const std::vector<program::Output>& outputs) const {
+  const std::vector<bool> live = LiveSteps(outputs);
+  std::vector<const ops::OpRecord*> records;
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    if (live[s]) records.push_back(steps_[s].record);
+  }
+  return records;
 }
 
 program::Program Workspace::Take(const std::vector<program::Output>& outputs) const {

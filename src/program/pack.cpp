@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "gradfuzz/program/pack.h"
 
+#include <algorithm>
+
 #include "gradfuzz/support/check.h"
 
 namespace gradfuzz::program {
 
+namespace {
+
+bool IsForwardOnly(const Program& program) {
+  return program.call.backward == CallPlan::Backward::kNone;
+}
+
+}  // namespace
+
 bool IsPackable(const Program& program) {
-  return program.call == CallPlan{} && program.regions.empty();
+  CallPlan call = program.call;
+  if (IsForwardOnly(program)) call.backward = CallPlan{}.backward;
+  return call == CallPlan{} && program.regions.empty();
 }
 
 Program Pack(const std::vector<Program>& programs) {
   if (programs.size() == 1) return programs.front();
   Program packed;
+  if (std::ranges::all_of(programs, IsForwardOnly)) packed.call = programs.front().call;
   int leaf_total = 0;
   for (const Program& program : programs) leaf_total += static_cast<int>(program.leaves.size());
   int first_leaf = 0;
@@ -26,6 +39,7 @@ Program Pack(const std::vector<Program>& programs) {
     packed.storages.insert(packed.storages.end(), program.storages.begin(), program.storages.end());
     for (Leaf leaf : program.leaves) {
       leaf.storage += first_storage;
+      if (IsForwardOnly(program)) leaf.requires_grad = false;
       packed.leaves.push_back(std::move(leaf));
     }
     for (Statement statement : program.statements) {

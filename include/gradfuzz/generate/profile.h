@@ -25,6 +25,7 @@ struct Profile {
   bool mutation = false;  // in-place operators may be drawn
   bool empty = false;     // sizes of 0 may be drawn
   bool forward_only = false;
+  bool non_finite = false;  // leaves hold NaN, infinities and what overflows; then forward_only
   SizeClass sizes = SizeClass::kTiny;
   int dims = 2;  // of the first leaf; others follow
 

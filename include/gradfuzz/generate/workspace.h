@@ -64,6 +64,7 @@ struct Limits {
   int64_t numel = 4096;
   double magnitude = 1e4;
   bool empty = false;     // sizes of 0 will do
+  bool non_finite = false;  // NaN and infinities will do
   bool integers = false;  // results are integers and bools, which are exact
 };
 
@@ -91,6 +92,7 @@ class Workspace {
   // REQUIRES: only leaves were added since `mark`.
   void Rollback(const Mark& mark);
 
+  const Limits& limits() const { return limits_; }
   const std::vector<Value>& values() const { return values_; }
   const Value& value(int id) const { return values_[static_cast<size_t>(id)]; }
   const std::vector<Step>& steps() const { return steps_; }
@@ -106,6 +108,8 @@ class Workspace {
   program::Program Take(const std::vector<program::Output>& outputs) const;
   // Workspace numbers of the values in Take(outputs), in its order.
   std::vector<int> Kept(const std::vector<program::Output>& outputs) const;
+  // What the statements of Take(outputs) call, in its order.
+  std::vector<const ops::OpRecord*> KeptRecords(const std::vector<program::Output>& outputs) const;
 
  private:
   bool ReadsUnsetMemory(const program::Statement& statement,

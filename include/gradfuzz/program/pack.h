@@ -8,11 +8,13 @@
 
 namespace gradfuzz::program {
 
-// Whether a program may share a compilation: its call plan is the plain one, and it does nothing to
-// the other programs' world (no regions).
+// Whether a program may share a compilation: its call plan is the plain one, with or without the
+// backward, and it does nothing to the other programs' world (no regions).
 bool IsPackable(const Program& program);
 
 // The programs side by side: storages, leaves, statements and outputs in turn, values renumbered.
+// Beside programs with a backward, the leaves of one without require no gradient: it has none
+// either way.
 // Before [p, q]: p = (x0) -> v1 = sin(x0); q = (x0) -> v1 = cos(x0)
 // After: (x0, x1) -> v2 = sin(x0); v3 = cos(x1); return v2, v3
 // REQUIRES: every program IsPackable, or there is only one.

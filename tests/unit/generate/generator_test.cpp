@@ -48,9 +48,15 @@ bool AllFinite(const std::vector<at::Tensor>& tensors) {
   return true;
 }
 
-bool RunsCleanly(const Program& program, int draw) {
-  const evaluate::Observation run = evaluate::Interpret(program, {.draw = draw});
-  if (!run.ok() || !AllFinite(run.outputs)) return false;
+bool Has(const GeneratedProgram& generated, std::string_view feature) {
+  return std::ranges::find(generated.features, feature) != generated.features.end();
+}
+
+bool RunsCleanly(const GeneratedProgram& generated, int draw, bool second_call = false) {
+  const Program& program = generated.program;
+  const evaluate::Observation run =
+      evaluate::Interpret(program, {.draw = draw, .second_call = second_call});
+  if (!run.ok() || (!Has(generated, "feature.non_finite") && !AllFinite(run.outputs))) return false;
   bool any = program.call.backward == program::CallPlan::Backward::kNone;
   for (const auto& gradient : run.gradients) {
     if (!gradient) continue;
@@ -74,7 +80,7 @@ void ExpectEagerRunsThem() {
   int clean = 0;
   std::string first_failure;
   for (size_t i = 0; i < Programs().size(); ++i) {
-    const bool ok = RunsCleanly(Programs()[i].program, 0) && RunsCleanly(Programs()[i].program, 2);
+    const bool ok = RunsCleanly(Programs()[i], 0) && RunsCleanly(Programs()[i], 2);
     clean += ok ? 1 : 0;
     if (!ok && first_failure.empty()) first_failure = program::EmitModule(Programs()[i].program);
   }
@@ -146,43 +152,112 @@ void ExpectNoneTwice(const at::Tensor& index, int64_t dim, const std::string& so
   EXPECT_TRUE((steps > 0).all().item<bool>()) << source;
 }
 
-TEST(Generate, WritesWithoutAccumulationNameNoElementTwice) {
+// Checks the indices of all such writes among these leaves. RETURNS: how many there were.
+int ExpectWritesNameNoneTwice(const Program& program, const std::vector<program::Storage>& storages,
+                              const std::vector<program::Leaf>& views, const std::string& of) {
   static const std::set<std::string> kAlong = {"index_copy", "Tensor.index_copy_", "scatter",
                                                "Tensor.scatter_"};
+  const auto leaves = evaluate::MakeInputs(storages, views, 1, at::kCPU).leaves;
+  const auto leaf = [&](const program::Arg& arg) {
+    return leaves[static_cast<size_t>(arg.As<program::ValueRef>().id)];
+  };
   int seen = 0;
+  for (const Statement& s : program.statements) {
+    const std::string source = s.op + " in " + of;
+    if (kAlong.count(s.op) != 0 && s.args[3].Is<program::ValueRef>()) {
+      const at::Tensor index = leaf(s.args[2]);
+      const int64_t dim = s.args[1].As<int64_t>();
+      ExpectNoneTwice(index, index.dim() == 1 ? 0 : dim, source);
+      ++seen;
+    }
+    const bool put = s.op == "put" || s.op == "Tensor.put_";
+    if (put && s.kwargs.empty()) {
+      ExpectNoneTwice(leaf(s.args[1]).flatten(), 0, source);
+      ++seen;
+    }
+    if ((s.op == "index_put" || s.op == "Tensor.index_put_") && s.kwargs.empty()) {
+      const auto& list = s.args[1].As<program::ArgList>();
+      at::Tensor cells = leaf(list[0]);
+      if (list.size() == 2) cells = cells * 100000 + leaf(list[1]);
+      ExpectNoneTwice(cells, 0, source);
+      ++seen;
+    }
+  }
+  return seen;
+}
+
+TEST(Generate, WritesWithoutAccumulationNameNoElementTwice) {
+  int seen = 0, second = 0;
   GenerateOptions options;
-  options.weights = {{"family.scatter", 20.0}, {"family.mutation", 20.0}};
+  options.weights = {
+      {"family.scatter", 20.0}, {"family.mutation", 20.0}, {"feature.second_call", 30.0}};
   for (uint64_t seed = 0; seed < 600; ++seed) {
     const auto generated = Generate(seed, options);
     ASSERT_TRUE(generated.ok());
-    const Program& program = generated->program;
-    const auto leaves = evaluate::MakeInputs(program.storages, program.leaves, 1, at::kCPU).leaves;
-    const auto leaf = [&](const program::Arg& arg) {
-      return leaves[static_cast<size_t>(arg.As<program::ValueRef>().id)];
-    };
-    for (const Statement& s : program.statements) {
-      const std::string source = s.op + " in seed " + std::to_string(seed);
-      if (kAlong.count(s.op) != 0 && s.args[3].Is<program::ValueRef>()) {
-        const at::Tensor index = leaf(s.args[2]);
-        const int64_t dim = s.args[1].As<int64_t>();
-        ExpectNoneTwice(index, index.dim() == 1 ? 0 : dim, source);
-        ++seen;
-      }
-      const bool put = s.op == "put" || s.op == "Tensor.put_";
-      if (put && s.kwargs.empty()) {
-        ExpectNoneTwice(leaf(s.args[1]).flatten(), 0, source);
-        ++seen;
-      }
-      if ((s.op == "index_put" || s.op == "Tensor.index_put_") && s.kwargs.empty()) {
-        const auto& list = s.args[1].As<program::ArgList>();
-        at::Tensor cells = leaf(list[0]);
-        if (list.size() == 2) cells = cells * 100000 + leaf(list[1]);
-        ExpectNoneTwice(cells, 0, source);
-        ++seen;
-      }
+    const Program& p = generated->program;
+    const std::string of = "seed " + std::to_string(seed);
+    seen += ExpectWritesNameNoneTwice(p, p.storages, p.leaves, of);
+    if (p.call.second_leaves.empty()) continue;
+    second += ExpectWritesNameNoneTwice(p, p.call.second_storages, p.call.second_leaves,
+                                        of + ", second call");
+  }
+  EXPECT_GE(seen, 100);
+  EXPECT_GE(second, 5);
+}
+
+// A second call is of other sizes, and as well behaved as the first, also on draws not seen before.
+TEST(Generate, SecondCallsRunCleanlyOnOtherSizes) {
+  GenerateOptions options;
+  options.weights = {{"feature.second_call", 1000.0}};
+  int seen = 0, dynamic = 0;
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    const auto generated = Generate(seed, options);
+    ASSERT_TRUE(generated.ok());
+    const Program& p = generated->program;
+    ASSERT_EQ(Has(*generated, "feature.second_call"), !p.call.second_leaves.empty());
+    if (p.call.second_leaves.empty()) continue;
+    ++seen;
+    dynamic += p.call.dynamic == program::CallPlan::Dynamic::kYes ? 1 : 0;
+    const auto source = [&] { return "seed " + std::to_string(seed) + program::EmitModule(p); };
+    bool differs = false;
+    for (size_t i = 0; i < p.leaves.size(); ++i) {
+      differs = differs || p.leaves[i].sizes != p.call.second_leaves[i].sizes;
+      EXPECT_EQ(p.leaves[i].requires_grad, p.call.second_leaves[i].requires_grad);
+    }
+    EXPECT_TRUE(differs) << source();
+    for (const int draw : {0, 7}) {
+      EXPECT_TRUE(RunsCleanly(*generated, draw, /*second_call=*/true)) << source();
+    }
+    if (generated->lane != "exact") continue;
+    const auto own = evaluate::Interpret(p, {.draw = 7, .second_call = true});
+    const auto wide = evaluate::Reference(p, {.draw = 7, .second_call = true});
+    for (size_t o = 0; o < own.outputs.size(); ++o) {
+      EXPECT_TRUE(at::equal(own.outputs[o].to(at::kDouble), wide.outputs[o].to(at::kDouble)))
+          << source();
     }
   }
   EXPECT_GE(seen, 100);
+  EXPECT_GE(dynamic, 3);
+}
+
+// NaN and infinities are of programs without a gradient; many reach the outputs, not all.
+TEST(Generate, NonFiniteValuesReachOutputs) {
+  GenerateOptions options;
+  options.weights = {{"feature.non_finite", 1000.0}};
+  int programs = 0, finite = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    const auto generated = Generate(seed, options);
+    ASSERT_TRUE(generated.ok());
+    if (!Has(*generated, "feature.non_finite")) continue;
+    ++programs;
+    EXPECT_EQ(generated->program.call.backward, program::CallPlan::Backward::kNone);
+    const auto run = evaluate::Interpret(generated->program, {});
+    ASSERT_TRUE(run.ok()) << "seed " << seed << " " << run.error;
+    finite += AllFinite(run.outputs) ? 1 : 0;
+  }
+  EXPECT_GE(programs, 100);
+  EXPECT_LE(finite * 3, programs * 2);
+  EXPECT_GE(finite, 5);
 }
 
 TEST(Generate, ProgramsOfIntegersStayIntegers) {

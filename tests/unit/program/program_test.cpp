@@ -96,5 +96,20 @@ TEST(PackTest, RenumbersAndKeepsEveryProgram) {
   EXPECT_FALSE(IsPackable(Everything()));
 }
 
+TEST(PackTest, TakesForwardOnlyProgramsBesideOthers) {
+  const Program p = DiagonalScatterSum();
+  Program forward = p;
+  forward.call.backward = CallPlan::Backward::kNone;
+  ASSERT_TRUE(IsPackable(forward));
+  const Program mixed = Pack({p, forward});
+  EXPECT_EQ(mixed.call, CallPlan{});
+  EXPECT_TRUE(mixed.leaves[0].requires_grad);
+  EXPECT_FALSE(mixed.leaves[2].requires_grad);
+  // On their own they are compiled for inference, as each would be alone.
+  EXPECT_EQ(Pack({forward, forward}).call.backward, CallPlan::Backward::kNone);
+  forward.call.no_grad_first = true;
+  EXPECT_FALSE(IsPackable(forward));
+}
+
 }  // namespace
 }  // namespace gradfuzz::program

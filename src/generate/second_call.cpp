@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <set>
+
+#include "builder.h"
+#include "gradfuzz/program/resize.h"
+
+namespace gradfuzz::generate {
+namespace {
+
+using program::Program;
+using program::ValueRecipe;
+
+using Sizes = std::vector<int64_t>;
+
+constexpr size_t kTries = 4;
+
+bool IsRecorded(const ops::OpRecord* record) {
+  const auto catalogue = ops::Catalogue();
+  return std::any_of(catalogue.begin(), catalogue.end(),
+                     [&](const ops::OpRecord& row) { return &row == record; });
+}
+
+// Random indices stay below a limit that a smaller size might undercut, on draws not run here.
+bool HasRandomIntegers(const Program& program) {
+  return std::ranges::any_of(program.storages, [](const program::Storage& storage) {
+    return !program::IsDifferentiable(storage.dtype) &&
+           storage.values.kind != ValueRecipe::Kind::kLiteral;
+  });
+}
+
+// Whether the program, run anew as it was while it grew, is as well behaved.
+bool Runs(const Context& context, const Program& program,
+          const std::vector<const ops::OpRecord*>& records, bool exact) {
+  Workspace workspace(context.workspace.limits());
+  std::vector<int> owner(program.storages.size(), -1);  // the first leaf of each storage
+  for (size_t i = 0; i < program.leaves.size(); ++i) {
+    const program::Leaf& leaf = program.leaves[i];
+    const auto storage = static_cast<size_t>(leaf.storage);
+    if (owner[storage] < 0) {
+      owner[storage] = workspace.AddLeaf(program.storages[storage], leaf, {});
+    } else {
+      workspace.AddAlias(owner[storage], leaf, {});
+    }
+  }
+  for (size_t s = 0; s < program.statements.size(); ++s) {
+    if (workspace.Add(program.statements[s], *records[s]) != Verdict::kAdded) return false;
+  }
+  const Context second{context.weights, context.profile, workspace, context.harvest};
+  if (exact && !IsExact(second, program.outputs)) return false;
+  return context.profile.forward_only || BackwardSuits(second, program.outputs);
+}
+
+}  // namespace
+
+std::optional<Program> WithSecondCall(Rng& rng, const Context& context, const Program& program,
+                                      const std::vector<const ops::OpRecord*>& records,
+                                      bool exact) {
+  if (!std::ranges::all_of(records, IsRecorded)) return std::nullopt;
+  struct Change {
+    int64_t from, to;
+  };
+  std::set<int64_t> sizes;
+  for (const program::Leaf& leaf : program.leaves) sizes.insert(leaf.sizes.begin(), leaf.sizes.end());
+  // Sizes of 0 and 1 are compiled on their own: no program for other sizes comes from them.
+  std::vector<Change> changes;
+  for (const int64_t size : sizes) {
+    if (size < 2) continue;
+    changes.push_back({size, size + 1});
+    if (size > 2 && !HasRandomIntegers(program)) changes.push_back({size, size - 1});
+  }
+  rng.Shuffle(&changes);
+  for (size_t i = 0; i < std::min(changes.size(), kTries); ++i) {
+    std::vector<Sizes> resized;
+    for (const program::Leaf& leaf : program.leaves) {
+      resized.push_back(leaf.sizes);
+      std::ranges::replace(resized.back(), changes[i].from, changes[i].to);
+    }
+    const std::optional<Program> other = program::WithSizes(program, resized);
+    if (!other || !program::Validate(*other).empty()) continue;
+    if (!Runs(context, *other, records, exact)) continue;
+    Program out = program;
+    out.call.second_storages = other->storages;
+    out.call.second_leaves = other->leaves;
+    return out;
+  }
+  return std::nullopt;
+}
+
+}  // namespace gradfuzz::generate
