@@ -21,6 +21,12 @@
 namespace gradfuzz::cli {
 namespace {
 
+// CPU seconds a program, 96 programs on 2.15.0: 0.60, 0.41 and 0.34 at 8, 16 and 32; the same
+// verdicts. CUDA kernels are compiled one by one: a pack saves tracing alone, and what does not
+// compile costs more.
+constexpr int kPack = 32;
+constexpr int kCudaPack = 8;
+
 struct FuzzFlags {
   PoolFlags pool;
   RunFlags run;
@@ -30,7 +36,7 @@ struct FuzzFlags {
   std::string fail_on = "new";
   GenerateOptions generate;
   std::vector<std::string> weights;
-  int pack = 8;
+  std::optional<int> pack;
   bool exact_flags = false;
   bool no_reduce = false;
   bool no_judge = false;
@@ -51,9 +57,10 @@ void AddFlags(CLI::App& app, FuzzFlags* f) {
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
   app.add_option("--weight", f->weights, "NAME=FACTOR for a feature, as in op.amin=5 (0: never)");
-  app.add_option("--pack", f->pack, "Programs compiled together while screening")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
+  app.add_option("--pack", f->pack,
+                 "Programs compiled together while screening (default: " +
+                     std::to_string(kPack) + ", with CUDA " + std::to_string(kCudaPack) + ")")
+      ->check(CLI::Range(1, 64));
   app.add_option("--batch", f->pool.batch, "Programs sent to a worker at a time")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
@@ -194,7 +201,8 @@ Result<store::CampaignRecord> NewRecord(const FuzzFlags& f, const RunOptions& ru
   record.workers = pool.Parallelism();
   record.generate = f.generate;
   record.run = run;
-  record.run.pack = f.pack;
+  const bool cuda = std::ranges::find(devices, "cuda") != devices.end();
+  record.run.pack = f.pack.value_or(cuda ? kCudaPack : kPack);
   record.run.fast = !f.exact_flags;
   record.environment = pool.description();
   return record;

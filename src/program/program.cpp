@@ -66,6 +66,18 @@ std::string ValidateStorages(const std::vector<Storage>& storages) {
   return "";
 }
 
+// What has a spelling of its own in Python takes just these arguments.
+std::string ValidateSpelling(const Statement& statement) {
+  const auto takes = [&](size_t count, const char* what) -> std::string {
+    if (statement.args.size() == count && statement.kwargs.empty()) return "";
+    return statement.op + " takes " + what;
+  };
+  if (statement.op == "Tensor.__getitem__") return takes(2, "self and index");
+  if (statement.op == "Tensor.__setitem__") return takes(3, "self, index and value");
+  const bool method = statement.op.starts_with("Tensor.");
+  return method && statement.args.empty() ? statement.op + " is a method and has no self" : "";
+}
+
 }  // namespace
 
 bool ValueRecipe::operator==(const ValueRecipe& other) const {
@@ -123,6 +135,7 @@ std::string Validate(const Program& program) {
         return statement.op + " uses value " + std::to_string(id) + " before it is defined";
       }
     }
+    if (std::string fault = ValidateSpelling(statement); !fault.empty()) return fault;
     if (statement.results < 0) return statement.op + " has a negative number of results";
     next += statement.results;
   }

@@ -87,6 +87,7 @@ class Campaign : private StreamClient {
   void OnTick() override;
 
   Status Prepare();
+  size_t BatchSize() const;
   void SinkMain();
   Judgement JudgeOne(Waiting waiting);
   void TakeJudgements();
@@ -104,6 +105,7 @@ class Campaign : private StreamClient {
 
   std::optional<SeedPlan> plan_;  // used by worker threads, one at a time (StreamClient)
   int batches_ = 0;               // as plan_
+  uint64_t handed_out_ = 0;       // as plan_: programs, those of an earlier run included
   std::atomic<bool> time_is_up_{false};
   std::atomic<bool> failed_{false};
   std::optional<Error> error_;                     // main thread only

@@ -225,7 +225,8 @@ void ForEachUse(Statement& statement, const Visit& visit) {
 std::vector<ValueId> Uses(const Statement& statement);  // in order, with repeats
 
 // Empty when well formed, else what is wrong: ids out of range, sizes and strides that differ in
-// number, a view that leaves its storage, a literal of the wrong length, regions not nested.
+// number, a view that leaves its storage, a literal of the wrong length, regions not nested, an
+// index without its tensor.
 std::string Validate(const Program& program);
 
 }  // namespace gradfuzz::program

@@ -34,6 +34,36 @@ TEST(ProgramTest, ValidateNamesTheFault) {
   EXPECT_NE(fault([](Program& p) { p.call.second_leaves.pop_back(); }), "");
 }
 
+// What a reduction may try: an argument less, or one more. What is valid can be spelled.
+TEST(ProgramTest, WhatIsValidCanBeSpelled) {
+  Program base = Everything();
+  base.statements.push_back(
+      {"Tensor.__setitem__", {Arg::Value(0), Arg(program::Ellipsis{}), Arg(1.0)}, {}, 0});
+  ASSERT_EQ(Validate(base), "");
+  int refused = 0;
+  const auto check = [&](const Program& p) {
+    if (Validate(p).empty()) {
+      EXPECT_NE(EmitModule(p), "");
+    } else {
+      ++refused;
+    }
+  };
+  for (size_t s = 0; s < base.statements.size(); ++s) {
+    for (size_t a = 0; a < base.statements[s].args.size(); ++a) {
+      Program p = base;
+      p.statements[s].args.erase(p.statements[s].args.begin() + static_cast<std::ptrdiff_t>(a));
+      check(p);
+    }
+    Program none = base;
+    none.statements[s].args.clear();
+    check(none);
+    Program more = base;
+    more.statements[s].kwargs.emplace_back("dim", Arg(0));
+    check(more);
+  }
+  EXPECT_GE(refused, 8);
+}
+
 TEST(JsonTest, RoundTripsEveryField) {
   for (const Program& p : {DiagonalScatterSum(), Everything()}) {
     const auto back = FromJson(nlohmann::json::parse(ToJson(p).dump()));
