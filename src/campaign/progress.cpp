@@ -22,7 +22,7 @@ std::string ProgressLine(const ProgressState& state) {
   line += "  " + report::Count(state.mismatches, "mismatch", "mismatches");
   line += "  " + report::Count(state.findings, "finding");
   if (state.known > 0) line += fmt::format(" ({} known)", state.known);
-  if (state.waiting > 0) line += fmt::format("  {} being judged", state.waiting);
+  if (state.waiting > 0) line += fmt::format("  {} to judge", state.waiting);
   return line;
 }
 

@@ -13,6 +13,8 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <limits>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -89,6 +91,9 @@ class Campaign : private StreamClient {
   Status Prepare();
   size_t BatchSize() const;
   void SinkMain();
+  static std::string KindOf(const Waiting& waiting);
+  // REQUIRES: something waits; mutex_ is held.
+  std::deque<Waiting>::iterator NextToJudge();
   Judgement JudgeOne(Waiting waiting);
   void TakeJudgements();
   void ShowProgress();
@@ -107,6 +112,8 @@ class Campaign : private StreamClient {
   int batches_ = 0;               // as plan_
   uint64_t handed_out_ = 0;       // as plan_: programs, those of an earlier run included
   std::atomic<bool> time_is_up_{false};
+  bool began_late_ = false;  // main thread only: this part began when the time was up already
+  std::atomic<double> judge_until_{std::numeric_limits<double>::infinity()};  // MonotonicSeconds
   std::atomic<bool> failed_{false};
   std::optional<Error> error_;                     // main thread only
   ProgressState state_;                            // main thread only
@@ -116,6 +123,7 @@ class Campaign : private StreamClient {
   std::mutex mutex_;  // guards all below
   std::condition_variable wake_;
   std::deque<Waiting> waiting_;
+  std::map<std::string, int> judged_kinds_;  // how many of each kind were taken to be judged
   bool judging_ = false;
   bool no_more_ = false;
   std::vector<Judged> judged_;

@@ -245,11 +245,12 @@ TEST_F(CampaignTest, WhatWasNotJudgedIsJudgedOnResume) {
   EXPECT_TRUE((*Store::Read(out_))->Pending()->empty());
 }
 
-// Knows even seeds; slow enough that all mismatches wait when it chooses the second.
-class KnowsEvenSeeds : public FindingSink {
+// Knows some seeds; slow enough that all mismatches wait when it chooses the second.
+class Orders : public FindingSink {
  public:
+  explicit Orders(std::function<bool(uint64_t)> knows) : knows_(std::move(knows)) {}
   void Remember(const Finding&) override {}
-  bool Recognises(const CaseResult& mismatch) const override { return *mismatch.seed % 2 == 0; }
+  bool Recognises(const CaseResult& mismatch) const override { return knows_(*mismatch.seed); }
   Judgement Judge(const CaseResult& mismatch, const GenerateOptions&, const RunOptions&,
                   ProgramRunner&) override {
     if (order.empty()) usleep(2'000'000);
@@ -257,10 +258,24 @@ class KnowsEvenSeeds : public FindingSink {
     return {Judgement::Fate::kUnconfirmed, "", {}};
   }
   std::vector<uint64_t> order;
+
+ private:
+  std::function<bool(uint64_t)> knows_;
 };
 
+TEST_F(CampaignTest, AFrequentKindOfWrongKeepsNoOtherWaiting) {
+  Orders sink([](uint64_t) { return false; });
+  Setup setup;
+  setup.plan = "1=gradient,3=gradient,4=gradient,5=gradient,8=forward";
+  setup.programs = 10;
+  setup.sink = &sink;
+  EXPECT_FALSE(Run(setup).error.has_value());
+  ASSERT_EQ(sink.order.size(), 5u);
+  EXPECT_TRUE(sink.order[0] == 8 || sink.order[1] == 8);
+}
+
 TEST_F(CampaignTest, WhatIsRecognisedNeedNotWaitForReductions) {
-  KnowsEvenSeeds sink;
+  Orders sink([](uint64_t seed) { return seed % 2 == 0; });
   Setup setup;
   setup.plan = "1=gradient,3=gradient,4=gradient,5=gradient,8=gradient";
   setup.programs = 10;
@@ -283,6 +298,40 @@ TEST_F(CampaignTest, DurationEndsIt) {
   // The time is that of all parts.
   setup.resume = true;
   EXPECT_EQ(Run(setup).how, "time is up");
+}
+
+// Judges slowly, as a reduction does.
+class SlowSink : public FindingSink {
+ public:
+  void Remember(const Finding&) override {}
+  Judgement Judge(const CaseResult&, const GenerateOptions&, const RunOptions&,
+                  ProgramRunner&) override {
+    usleep(300'000);
+    ++judged;
+    return {Judgement::Fate::kUnconfirmed, "", {}};
+  }
+  int judged = 0;
+};
+
+TEST_F(CampaignTest, DurationHoldsWhateverWaitsToBeJudged) {
+  SlowSink sink;
+  Setup setup;
+  setup.programs = 1'000'000;
+  setup.duration = 1;
+  for (int seed = 0; seed < 40; ++seed) setup.plan += std::to_string(seed) + "=gradient,";
+  setup.plan.pop_back();
+  setup.sink = &sink;
+  const double start = MonotonicSeconds();
+  EXPECT_EQ(Run(setup).how, "time is up");
+  EXPECT_LT(MonotonicSeconds() - start, 8);  // 40 of them would take 12
+  const auto waiting = (*Store::Read(out_))->Pending()->size();
+  EXPECT_GT(waiting, 0u);
+  // The part that goes on has them all judged.
+  setup.resume = true;
+  sink.judged = 0;
+  EXPECT_EQ(Run(setup).how, "time is up");
+  EXPECT_EQ(static_cast<size_t>(sink.judged), waiting);
+  EXPECT_TRUE((*Store::Read(out_))->Pending()->empty());
 }
 
 TEST_F(CampaignTest, ShardsAreDisjointAndComplete) {
