@@ -73,9 +73,17 @@ def load(text: str, name: str) -> SimpleNamespace:
     sys.modules[module.__name__] = module
     namespace = module.__dict__
     exec(compile(text, name, "exec"), namespace)
-    return SimpleNamespace(CALL=namespace.get("CALL", {}), **{
-        key: namespace[key] for key in ("inputs", "program", "cotangents")
-    })  # fmt: skip
+    return SimpleNamespace(
+        CALL=namespace.get("CALL", {}),
+        second_inputs=namespace.get("second_inputs"),
+        **{key: namespace[key] for key in ("inputs", "program", "cotangents")},
+    )
+
+
+def calls(module: SimpleNamespace, draws: int) -> list[tuple[Callable, int]]:
+    """What makes the inputs, and the draw, of each call: on the program's sizes, then on others."""
+    makers = [module.inputs] + ([module.second_inputs] if module.second_inputs else [])
+    return [(make, draw) for make in makers for draw in range(draws)]
 
 
 class Totals:
@@ -101,12 +109,12 @@ class Totals:
 
 
 def observe(
-    function: Callable, module: SimpleNamespace, device: str, draw: int
+    function: Callable, module: SimpleNamespace, device: str, make: Callable, draw: int
 ) -> tuple[list[torch.Tensor], list[torch.Tensor | None]]:
     """Outputs and gradients of one call, as the module's CALL asks for them."""
     call = module.CALL
     backward = call.get("backward", "grad")
-    leaves = module.inputs(device=device, draw=draw)
+    leaves = make(device=device, draw=draw)
     wanted = [leaf for leaf in leaves if leaf.requires_grad]
     autocast = (
         torch.autocast(device, dtype=torch.bfloat16)
@@ -115,7 +123,7 @@ def observe(
     )
     if call.get("no_grad_first"):
         with torch.no_grad(), autocast:
-            function(*module.inputs(device=device, draw=draw))
+            function(*make(device=device, draw=draw))
     if backward == "none":
         with torch.no_grad(), autocast:
             return list(function(*leaves)), []
@@ -167,7 +175,7 @@ def run_one(module: SimpleNamespace, name: str, device: str, draws: int, totals:
     torch._dynamo.reset()
     try:
         with totals.in_torch():
-            expected = [observe(module.program, module, device, d) for d in range(draws)]
+            expected = [observe(module.program, module, device, *c) for c in calls(module, draws)]
     except Exception as error:
         totals.errors.append(f"{name}: eager: {type(error).__name__}")
         return
@@ -179,7 +187,7 @@ def run_one(module: SimpleNamespace, name: str, device: str, draws: int, totals:
         )
         try:
             with totals.in_torch():
-                got = [observe(function, module, device, d) for d in range(draws)]
+                got = [observe(function, module, device, *c) for c in calls(module, draws)]
         except Exception as error:
             totals.errors.append(f"{name}: {backend}: {type(error).__name__}")
             continue

@@ -40,7 +40,7 @@ def cotangents(outputs, draw=0):
 class PlainLoopTest(unittest.TestCase):
     def observe(self, call: str = ""):
         module = plain_loop.load(MODULE + call, "test")
-        return plain_loop.observe(module.program, module, "cpu", 0)
+        return plain_loop.observe(module.program, module, "cpu", module.inputs, 0)
 
     def test_gradients_of_the_leaves_that_want_one(self):
         outputs, gradients = self.observe()
@@ -59,6 +59,13 @@ class PlainLoopTest(unittest.TestCase):
         self.assertTrue(torch.equal(double[2], torch.full((2, 3), 2.0)))
         tangents = self.observe('CALL = dict(backward="jvp")\n')[1]
         self.assertTrue(torch.equal(tangents[0], 2 * x))
+
+    def test_second_calls_are_made_on_every_draw(self):
+        second = "\ndef second_inputs(device='cpu', draw=0):\n    return [torch.ones(3, 3)] * 3\n"
+        self.assertEqual(len(plain_loop.calls(plain_loop.load(MODULE, "one"), 3)), 3)
+        module = plain_loop.load(MODULE + second, "two")
+        made = [make(draw=draw)[0].shape for make, draw in plain_loop.calls(module, 3)]
+        self.assertEqual(made, [torch.Size([2, 3])] * 3 + [torch.Size([3, 3])] * 3)
 
     def test_none_is_not_zero(self):
         zero = torch.zeros(2)
