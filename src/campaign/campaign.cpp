@@ -17,7 +17,8 @@ constexpr double kRateSeconds = 60;
 constexpr double kIdlePatience =
     3;  // seconds; between two requests of the judge it is milliseconds
 constexpr double kMemorySeconds = 20;
-// Of the duration: how much longer what waits is judged when the time is up. --resume does the rest.
+// Of the duration: how much longer what waits is judged when the time is up. --resume does the
+// rest.
 constexpr double kJudgingShare = 0.05;
 // Every so many batches, one is neither packed nor compiled with quick flags: what screening hides
 // shows there. At 2.2 s against 0.35 s a program it costs a sixth of the throughput.
@@ -272,7 +273,8 @@ std::string Campaign::KindOf(const Waiting& waiting) {
 }
 
 // What is recognised costs little. Of the rest, the kind of wrong that was judged least often: one
-// frequent bug must not keep the others waiting. Within a kind the shortest, which are reduced soon.
+// frequent bug must not keep the others waiting. Within a kind the shortest, which are reduced
+// soon.
 std::deque<Campaign::Waiting>::iterator Campaign::NextToJudge() {
   const auto recognised = std::ranges::find_if(waiting_, [this](const Waiting& one) {
     return !one.again && sink_->Recognises(one.mismatch);

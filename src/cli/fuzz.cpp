@@ -58,8 +58,8 @@ void AddFlags(CLI::App& app, FuzzFlags* f) {
       ->capture_default_str();
   app.add_option("--weight", f->weights, "NAME=FACTOR for a feature, as in op.amin=5 (0: never)");
   app.add_option("--pack", f->pack,
-                 "Programs compiled together while screening (default: " +
-                     std::to_string(kPack) + ", with CUDA " + std::to_string(kCudaPack) + ")")
+                 "Programs compiled together while screening (default: " + std::to_string(kPack) +
+                     ", with CUDA " + std::to_string(kCudaPack) + ")")
       ->check(CLI::Range(1, 64));
   app.add_option("--batch", f->pool.batch, "Programs sent to a worker at a time")
       ->check(CLI::Range(1, 1024))

@@ -100,8 +100,8 @@ void DrawSecondCall(Rng& rng, const Context& context,
   if (!generated->program.regions.empty() || call.autocast) return;
   const double chance = call.dynamic == CallPlan::Dynamic::kYes ? 0.4 : 0.012;
   if (!Chance(rng, context.weights, "feature.second_call", chance)) return;
-  auto program = WithSecondCall(rng, context, generated->program, records,
-                                generated->lane == "exact");
+  auto program =
+      WithSecondCall(rng, context, generated->program, records, generated->lane == "exact");
   if (!program) return;
   generated->program = std::move(*program);
   features->insert("feature.second_call");

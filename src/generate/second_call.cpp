@@ -61,7 +61,8 @@ std::optional<Program> WithSecondCall(Rng& rng, const Context& context, const Pr
     int64_t from, to;
   };
   std::set<int64_t> sizes;
-  for (const program::Leaf& leaf : program.leaves) sizes.insert(leaf.sizes.begin(), leaf.sizes.end());
+  for (const program::Leaf& leaf : program.leaves)
+    sizes.insert(leaf.sizes.begin(), leaf.sizes.end());
   // Sizes of 0 and 1 are compiled on their own: no program for other sizes comes from them.
   std::vector<Change> changes;
   for (const int64_t size : sizes) {

@@ -287,8 +287,7 @@ Verdict Workspace::Add(const Statement& statement, const ops::OpRecord& record) 
   bool suits = Suits(results, record) && (in_place || !ReadsUnsetMemory(statement, results[0]));
   if (suits && in_place) {
     for (int d = 0; d < kDraws; ++d) {
-      suits =
-          suits && IsWithin(value(step.operands[0]).tensors[static_cast<size_t>(d)], limits_);
+      suits = suits && IsWithin(value(step.operands[0]).tensors[static_cast<size_t>(d)], limits_);
     }
   }
   if (!suits) {

@@ -63,9 +63,9 @@ enum class Verdict : uint8_t {
 struct Limits {
   int64_t numel = 4096;
   double magnitude = 1e4;
-  bool empty = false;     // sizes of 0 will do
+  bool empty = false;       // sizes of 0 will do
   bool non_finite = false;  // NaN and infinities will do
-  bool integers = false;  // results are integers and bools, which are exact
+  bool integers = false;    // results are integers and bools, which are exact
 };
 
 class Workspace {
