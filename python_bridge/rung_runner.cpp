@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "bridge.h"
+#include "gradfuzz/oracle/self_check.h"
 #include "gradfuzz/program/emit.h"
 #include "gradfuzz/program/pack.h"
 
@@ -153,17 +155,16 @@ class Pack {
     return compiled_->Run(packed_, execute);
   }
 
-  // The program's own cotangents; the others of the pack get none.
-  Observation Rerun(size_t index, int draw, const std::vector<at::Tensor>* cotangents) {
-    if (cotangents == nullptr || programs_.size() == 1) {
-      return Split(Execute(draw, cotangents), programs_[index], shares_[index]);
+  // With a law's cotangents: one run for all programs of the pack.
+  Observation Rerun(size_t index, oracle::Law law, const std::vector<at::Tensor>& cotangents) {
+    if (programs_.size() == 1) return Execute(0, &cotangents);
+    auto run = under_law_.find(law);
+    if (run == under_law_.end()) {
+      const auto recipe = oracle::RecipeCotangents(packed_, draws_.front());
+      const std::vector<at::Tensor> all = oracle::CotangentsUnder(law, recipe);
+      run = under_law_.emplace(law, Execute(0, &all)).first;
     }
-    std::vector<at::Tensor> all(packed_.outputs.size());
-    const std::vector<at::Tensor>& outputs = draws_.front().outputs;
-    for (size_t i = 0; i < all.size(); ++i) all[i] = at::zeros_like(outputs[i]);
-    std::copy(cotangents->begin(), cotangents->end(),
-              all.begin() + static_cast<std::ptrdiff_t>(shares_[index].output));
-    return Split(Execute(draw, &all), programs_[index], shares_[index]);
+    return Split(run->second, programs_[index], shares_[index]);
   }
 
   // The program whose line the error names, where it names one.
@@ -206,8 +207,8 @@ class Pack {
       run.second_draws.push_back(Split(draw, program, share));
     }
     run.repeats.push_back(Split(self->repeat_, program, share));
-    run.rerun = [self, index](int draw, const std::vector<at::Tensor>* cotangents) {
-      return self->Rerun(index, draw, cotangents);
+    run.rerun = [self, index](oracle::Law law, const std::vector<at::Tensor>& cotangents) {
+      return self->Rerun(index, law, cotangents);
     };
     run.recompile = [self, index](const Knobs& knobs) -> std::optional<RungRun> {
       Knobs all = self->knobs_;
@@ -232,6 +233,7 @@ class Pack {
   std::unique_ptr<CompiledRung> compiled_;
   std::vector<Observation> draws_, second_draws_;
   Observation repeat_;
+  std::map<oracle::Law, Observation> under_law_;
   std::string error_, error_kind_;
   double seconds_ = 0;
 };

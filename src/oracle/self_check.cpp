@@ -21,18 +21,6 @@ namespace {
 using evaluate::Observation;
 using Tensors = std::vector<at::Tensor>;
 
-// The recipes' cotangents; undefined where the output takes no part.
-Tensors RecipeCotangents(const program::Program& program, const Observation& observation) {
-  Tensors cotangents(program.outputs.size());
-  for (size_t i = 0; i < cotangents.size() && i < observation.outputs.size(); ++i) {
-    if (i < observation.output_requires_grad.size() && observation.output_requires_grad[i]) {
-      cotangents[i] = evaluate::MakeCotangent(program.outputs[i].cotangent, observation.outputs[i],
-                                              /*draw=*/0);
-    }
-  }
-  return cotangents;
-}
-
 // Twice the values in the same layout: another layout may add up in another order.
 at::Tensor Doubled(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.numel() == 0) return tensor;
@@ -43,10 +31,12 @@ at::Tensor Doubled(const at::Tensor& tensor) {
       .as_strided(tensor.sizes(), tensor.strides(), 0);
 }
 
-at::Tensor RandomMask(const at::Tensor& like, Rng* rng) {
+// Of its size alone.
+at::Tensor RandomMask(const at::Tensor& like) {
+  Rng rng = Rng(static_cast<uint64_t>(like.numel())).Fork("split");
   at::Tensor mask = at::empty({like.numel()}, at::TensorOptions().dtype(at::kBool));
   bool* data = mask.data_ptr<bool>();
-  for (int64_t i = 0; i < mask.numel(); ++i) data[i] = rng->Chance(0.5);
+  for (int64_t i = 0; i < mask.numel(); ++i) data[i] = rng.Chance(0.5);
   return mask.reshape(like.sizes()).to(like.device());
 }
 
@@ -97,14 +87,6 @@ class Checker {
   }
 
  private:
-  Tensors Map(const std::function<at::Tensor(const at::Tensor&)>& make) const {
-    Tensors made(cotangents_.size());
-    for (size_t i = 0; i < made.size(); ++i) {
-      if (cotangents_[i].defined()) made[i] = make(cotangents_[i]);
-    }
-    return made;
-  }
-
   std::shared_ptr<Envelope> MakeEnvelope(const Tensors* cotangents) {
     ReplayOptions base;
     for (const at::Tensor& output : run_.draws[0].outputs) {
@@ -149,9 +131,8 @@ class Checker {
   }
 
   void Zero() {
-    const Tensors zeros =
-        Map([](const at::Tensor& c) { return at::zeros(c.sizes(), c.options()); });
-    const Observation observed = run_.rerun(0, &zeros);
+    const Tensors zeros = CotangentsUnder(Law::kZero, cotangents_);
+    const Observation observed = run_.rerun(Law::kZero, zeros);
     if (!observed.ok()) return;
     ++report_.checks;
     std::shared_ptr<Envelope> envelope;
@@ -239,8 +220,8 @@ class Checker {
 
   void Scaling() {
     if (!Deterministic(program_, run_)) return;
-    const Tensors doubled = Map(Doubled);
-    const Observation observed = run_.rerun(0, &doubled);
+    const Tensors doubled = CotangentsUnder(Law::kDoubled, cotangents_);
+    const Observation observed = run_.rerun(Law::kDoubled, doubled);
     if (!observed.ok()) return;
     ++report_.checks;
     Envelopes envelopes;
@@ -259,16 +240,10 @@ class Checker {
   }
 
   void Split() {
-    Rng rng = Rng(seed_).Fork("split");
-    Tensors first(cotangents_.size()), second(cotangents_.size());
-    for (size_t i = 0; i < cotangents_.size(); ++i) {
-      if (!cotangents_[i].defined()) continue;
-      const at::Tensor mask = RandomMask(cotangents_[i], &rng);
-      first[i] = cotangents_[i].masked_fill(mask, 0).contiguous();
-      second[i] = cotangents_[i].masked_fill(mask.logical_not(), 0).contiguous();
-    }
-    const Observation a = run_.rerun(0, &first);
-    const Observation b = run_.rerun(0, &second);
+    const Tensors first = CotangentsUnder(Law::kMasked, cotangents_);
+    const Tensors second = CotangentsUnder(Law::kRest, cotangents_);
+    const Observation a = run_.rerun(Law::kMasked, first);
+    const Observation b = run_.rerun(Law::kRest, second);
     if (!a.ok() || !b.ok()) return;
     ++report_.checks;
     Envelopes envelopes;
@@ -339,7 +314,40 @@ int LoneLeaf(const program::Program& program, const program::Arg& arg) {
   return uses == 1 && shared == 1 && leaf.requires_grad ? id : -1;
 }
 
+at::Tensor CotangentUnder(Law law, const at::Tensor& recipe) {
+  switch (law) {
+    case Law::kZero:
+      return at::zeros(recipe.sizes(), recipe.options());
+    case Law::kDoubled:
+      return Doubled(recipe);
+    case Law::kMasked:
+      return recipe.masked_fill(RandomMask(recipe), 0).contiguous();
+    case Law::kRest:
+      return recipe.masked_fill(RandomMask(recipe).logical_not(), 0).contiguous();
+  }
+  return recipe;
+}
+
 }  // namespace
+
+Tensors RecipeCotangents(const program::Program& program, const Observation& observation) {
+  Tensors cotangents(program.outputs.size());
+  for (size_t i = 0; i < cotangents.size() && i < observation.outputs.size(); ++i) {
+    if (i < observation.output_requires_grad.size() && observation.output_requires_grad[i]) {
+      cotangents[i] = evaluate::MakeCotangent(program.outputs[i].cotangent, observation.outputs[i],
+                                              /*draw=*/0);
+    }
+  }
+  return cotangents;
+}
+
+Tensors CotangentsUnder(Law law, const Tensors& recipe) {
+  Tensors made(recipe.size());
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (recipe[i].defined()) made[i] = CotangentUnder(law, recipe[i]);
+  }
+  return made;
+}
 
 std::string PartitionFault(const program::Program& program,
                            const evaluate::Observation& observation,

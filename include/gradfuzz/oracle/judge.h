@@ -29,6 +29,14 @@
 
 namespace gradfuzz::oracle {
 
+// What the self-checks (self_check.h) make of the recipes' cotangents.
+enum class Law : uint8_t {
+  kZero,
+  kDoubled,
+  kMasked,  // a part of the elements is 0,
+  kRest,    // and here the others are
+};
+
 // What one rung did. Plain data and two ways to ask it for more.
 struct RungRun {
   std::string rung;                          // "eager", "aot_eager", "inductor", ...
@@ -41,8 +49,9 @@ struct RungRun {
   std::string error;
   int graphs = 0, graph_breaks = 0;
   double seconds = 0;
-  // The same artefact on a draw's values, with other cotangents (nullptr: the recipes').
-  std::function<evaluate::Observation(int draw, const std::vector<at::Tensor>* cotangents)> rerun;
+  // The same artefact on draw 0 with the cotangents that a law asks for, one per output. The law is
+  // named so that a pack runs once for all its programs.
+  std::function<evaluate::Observation(Law law, const std::vector<at::Tensor>& cotangents)> rerun;
   // The same rung compiled with knobs; nothing when this torch has no such knob.
   std::function<std::optional<RungRun>(
       const std::vector<std::pair<std::string, nlohmann::json>>& knobs)>

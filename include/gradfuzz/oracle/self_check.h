@@ -23,6 +23,13 @@
 
 namespace gradfuzz::oracle {
 
+// The recipes' cotangents for the outputs of draw 0; undefined where an output takes no part.
+std::vector<at::Tensor> RecipeCotangents(const program::Program& program,
+                                         const evaluate::Observation& observation);
+
+// What a law makes of them, each by itself: the same within a pack as alone.
+std::vector<at::Tensor> CotangentsUnder(Law law, const std::vector<at::Tensor>& recipe);
+
 struct SelfCheckReport {
   std::vector<Comparison> failures;  // one per law and gradient, verdict kSelfCheckFailed
   int checks = 0;                    // laws that could be asked

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Other sizes for leaves, with layouts, storages and literals fitted to them. Private to
-// src/reduce.
+// Other sizes for leaves, with layouts, storages and literals fitted to them.
 #pragma once
 
 #include <cstdint>

@@ -96,7 +96,9 @@ inline RungRun EagerRung(const Program& program, const std::string& name = "eage
     EXPECT_EQ(run.draws.back().error, "");
   }
   run.repeats.push_back(execute(0, nullptr));
-  run.rerun = execute;
+  run.rerun = [execute](Law, const std::vector<at::Tensor>& cotangents) {
+    return execute(0, &cotangents);
+  };
   return run;
 }
 
@@ -108,8 +110,8 @@ inline RungRun FaultyRung(const Program& program, const Edit& edit,
   RungRun run = EagerRung(program, name, draws);
   for (auto& draw : run.draws) edit(draw);
   for (auto& repeat : run.repeats) edit(repeat);
-  run.rerun = [honest = run.rerun, edit](int draw, const std::vector<at::Tensor>* cotangents) {
-    auto observation = honest(draw, cotangents);
+  run.rerun = [honest = run.rerun, edit](Law law, const std::vector<at::Tensor>& cotangents) {
+    auto observation = honest(law, cotangents);
     edit(observation);
     return observation;
   };

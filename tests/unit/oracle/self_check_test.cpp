@@ -32,9 +32,9 @@ RungRun Rung(const Program& p,
   RungRun run = EagerRung(p);
   edit(run.draws[0], nullptr);
   edit(run.repeats[0], nullptr);
-  run.rerun = [honest = run.rerun, edit](int draw, const std::vector<at::Tensor>* cotangents) {
-    Observation o = honest(draw, cotangents);
-    edit(o, cotangents);
+  run.rerun = [honest = run.rerun, edit](Law law, const std::vector<at::Tensor>& cotangents) {
+    Observation o = honest(law, cotangents);
+    edit(o, &cotangents);
     return o;
   };
   return run;
@@ -112,8 +112,8 @@ TEST(SelfCheckTest, ScalingIsNotAskedOfWhatIsNotDeterministic) {
   int calls = 0;
   RungRun run = EagerRung(p);
   run.repeats[0].gradients[0] = Ulps(*run.repeats[0].gradients[0], 1);
-  run.rerun = [&calls, honest = run.rerun](int draw, const auto* cotangents) {
-    Observation o = honest(draw, cotangents);
+  run.rerun = [&calls, honest = run.rerun](Law law, const auto& cotangents) {
+    Observation o = honest(law, cotangents);
     o.gradients[0] = Ulps(*o.gradients[0], ++calls % 2);
     return o;
   };
@@ -128,9 +128,9 @@ TEST(SelfCheckTest, SplitSeesWhatDependsOnTheLayout) {
   RungRun run = EagerRung(p);
   run.draws[0].gradients[0]->zero_();
   run.repeats[0].gradients[0]->zero_();
-  run.rerun = [honest = run.rerun](int draw, const std::vector<at::Tensor>* c) {
-    Observation o = honest(draw, c);
-    if (c == nullptr || !(*c)[0].is_contiguous()) o.gradients[0]->zero_();
+  run.rerun = [honest = run.rerun](Law law, const std::vector<at::Tensor>& c) {
+    Observation o = honest(law, c);
+    if (!c[0].is_contiguous()) o.gradients[0]->zero_();
     return o;
   };
   EXPECT_EQ(Failures(Check(p, run)), "self-check linearity grad x0;");
