@@ -34,8 +34,10 @@ std::vector<Candidate> Arguments(const program::Program& program, const Facts&) 
       kwargs.erase(kwargs.begin() + static_cast<std::ptrdiff_t>(k));
       propose(std::move(simpler), name + "no " + statement.kwargs[k].first);
     }
-    // Trailing positional arguments, all down to the first value and then one by one.
-    for (size_t keep = 1; keep < statement.args.size(); ++keep) {
+    // Trailing positional arguments, all down to the first value and then one by one. An index and
+    // what is written to it have no default.
+    const bool has_defaults = !statement.op.ends_with("item__");
+    for (size_t keep = 1; has_defaults && keep < statement.args.size(); ++keep) {
       if (HoldsValue(statement.args[keep])) continue;
       bool rest_is_plain = true;
       for (size_t a = keep; a < statement.args.size(); ++a) {

@@ -397,8 +397,8 @@ TEST(ProgressTest, OneLine) {
   state.known = 2;
   state.waiting = 1;
   EXPECT_EQ(ProgressLine(state),
-            "12 min 03 s  1,234 programs (61 %)  4.2/s  1 mismatch  3 findings (2 known)  1 being "
-            "judged");
+            "12 min 03 s  1,234 programs (61 %)  4.2/s  1 mismatch  3 findings (2 known)  1 to "
+            "judge");
 }
 
 TEST(ProgressTest, PlainLinesAreRareAndLiveOnesRewritten) {

@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -122,6 +123,7 @@ TEST(Harvest, ProgramsAreValidFiniteAndTheSameAgain) {
     for (const int draw : {0, 2}) {
       const evaluate::Observation run = evaluate::Interpret(program, {.draw = draw});
       ASSERT_TRUE(run.ok()) << run.error << program::EmitModule(program);
+      if (std::ranges::find(made->features, "feature.non_finite") != made->features.end()) continue;
       for (const at::Tensor& t : run.outputs) {
         EXPECT_TRUE(at::isfinite(t).all().item<bool>()) << program::EmitModule(program);
       }
