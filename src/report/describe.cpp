@@ -116,7 +116,35 @@ std::string WhatIsWrong(const Comparison& c) {
   return out;
 }
 
+namespace {
+
+bool SamePlace(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  if (std::isinf(a) || std::isinf(b)) return a == b;
+  return true;
+}
+
+// Where NaN and Inf are at other places there is no distance: the first such element tells.
+std::string SidesByPlace(const Comparison& c, const std::string& rung) {
+  for (const int64_t position : c.wrong_at) {
+    const auto i = static_cast<size_t>(position);
+    if (i >= c.reference.size() || i >= c.eager.size() || i >= c.got.size()) continue;
+    if (SamePlace(c.eager[i], c.got[i])) continue;
+    if (SamePlace(c.reference[i], c.eager[i])) {
+      return "float64 sides with eager: its NaN and Inf are where eager has them";
+    }
+    if (SamePlace(c.reference[i], c.got[i])) {
+      return "float64 sides with " + rung + ": its NaN and Inf are where " + rung + " has them";
+    }
+    return "float64 sides with neither: its NaN and Inf are at places of its own";
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string Sides(const Comparison& c, const std::string& rung) {
+  if (c.verdict == Verdict::kNanMismatch) return SidesByPlace(c, rung);
   if (c.max_error == 0 && c.eager_error == 0) return "";
   std::string numbers = "eager is off by " + Rough(c.eager_error) + ", " + rung + " by " +
                         Rough(c.max_error) + ", allowed is " +
