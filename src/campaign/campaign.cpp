@@ -135,11 +135,11 @@ size_t Campaign::BatchSize() const {
 StreamClient::Next Campaign::Pull(Batch* batch, double idle) {
   if (Failed() || time_is_up_) return Next::kEnd;
   // What waits to be judged comes first, but one slow program under judgement stops nobody else.
-  if (options_.judge && WaitingCount() > static_cast<size_t>(options_.max_waiting) &&
-      idle < kIdlePatience) {
-    return Next::kLater;
-  }
-  auto [device, seeds] = plan_->Next(BatchSize());
+  const bool behind = options_.judge && WaitingCount() > static_cast<size_t>(options_.max_waiting);
+  if (behind && idle < kIdlePatience) return Next::kLater;
+  // The judge's next request may come any moment: it waits for no long batch.
+  const size_t size = BatchSize();
+  auto [device, seeds] = plan_->Next(behind ? std::min<size_t>(size, kSmallBatch) : size);
   if (seeds.empty()) return Next::kEnd;
   handed_out_ += seeds.size();
   for (uint64_t seed : seeds) batch->items.push_back({seed, std::nullopt});
