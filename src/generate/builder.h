@@ -43,13 +43,13 @@ bool BackwardSuits(const Context& context, const std::vector<program::Output>& o
 // True when outputs and gradients belong to the exact lane.
 bool IsExact(const Context& context, const std::vector<program::Output>& outputs);
 
-// The program of `outputs` with a second call of other sizes: one size, wherever a leaf has it, one
-// more or one less. What holds of the program holds of the second call as well: it was run the same
-// way. RETURNS: nothing where no size will do, or where a harvested operator fixes them.
+// `program`, which is Take(outputs), with a second call of other sizes: one size, wherever a leaf
+// has it, one more or one less. What holds of the program holds of the second call as well: it was
+// run the same way. RETURNS: nothing where no size will do, or where a harvested operator fixes
+// them.
 std::optional<program::Program> WithSecondCall(Rng& rng, const Context& context,
-                                               const program::Program& program,
-                                               const std::vector<const ops::OpRecord*>& records,
-                                               bool exact);
+                                               const std::vector<program::Output>& outputs,
+                                               const program::Program& program, bool exact);
 
 // Appends the names of weights that cotangents look up in tables.
 void AppendCotangentNames(std::vector<std::string>* names);

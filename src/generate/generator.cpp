@@ -93,15 +93,14 @@ void DrawModes(Rng& rng, const Context& context, program::Program* program,
 }
 
 // What is compiled for any size is worth little until it meets another one.
-void DrawSecondCall(Rng& rng, const Context& context,
-                    const std::vector<const ops::OpRecord*>& records, GeneratedProgram* generated,
-                    std::set<std::string>* features) {
+void DrawSecondCall(Rng& rng, const Context& context, const std::vector<Output>& outputs,
+                    GeneratedProgram* generated, std::set<std::string>* features) {
   const CallPlan& call = generated->program.call;
   if (!generated->program.regions.empty() || call.autocast) return;
   const double chance = call.dynamic == CallPlan::Dynamic::kYes ? 0.4 : 0.012;
   if (!Chance(rng, context.weights, "feature.second_call", chance)) return;
   auto program =
-      WithSecondCall(rng, context, generated->program, records, generated->lane == "exact");
+      WithSecondCall(rng, context, outputs, generated->program, generated->lane == "exact");
   if (!program) return;
   generated->program = std::move(*program);
   features->insert("feature.second_call");
@@ -241,7 +240,7 @@ std::optional<GeneratedProgram> Attempt(const Rng& rng, const Weights& weights, 
   if (!program::Validate(generated.program).empty()) return {};
   generated.lane = IsExact(context, outputs) ? "exact" : "real";
   Rng second_rng = rng.Fork("second_call");
-  DrawSecondCall(second_rng, context, workspace.KeptRecords(outputs), &generated, &features);
+  DrawSecondCall(second_rng, context, outputs, &generated, &features);
   CollectFeatures(context, outputs, &features);
   if (!profile.forward_only && generated.program.regions.empty()) {
     CollectGradientPath(context, outputs, &features);

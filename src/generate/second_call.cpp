@@ -15,11 +15,8 @@ using Sizes = std::vector<int64_t>;
 
 constexpr size_t kTries = 4;
 
-bool IsRecorded(const ops::OpRecord* record) {
-  const auto catalogue = ops::Catalogue();
-  return std::any_of(catalogue.begin(), catalogue.end(),
-                     [&](const ops::OpRecord& row) { return &row == record; });
-}
+// A harvested call may be right for the sizes alone that it was harvested with.
+bool IsHarvested(const ops::OpRecord* record) { return record->family == ops::Family::kHarvested; }
 
 // Random indices stay below a limit that a smaller size might undercut, on draws not run here.
 bool HasRandomIntegers(const Program& program) {
@@ -53,10 +50,11 @@ bool Runs(const Context& context, const Program& program,
 
 }  // namespace
 
-std::optional<Program> WithSecondCall(Rng& rng, const Context& context, const Program& program,
-                                      const std::vector<const ops::OpRecord*>& records,
-                                      bool exact) {
-  if (!std::ranges::all_of(records, IsRecorded)) return std::nullopt;
+std::optional<Program> WithSecondCall(Rng& rng, const Context& context,
+                                      const std::vector<program::Output>& outputs,
+                                      const Program& program, bool exact) {
+  const auto records = context.workspace.KeptRecords(outputs);
+  if (std::ranges::any_of(records, IsHarvested)) return std::nullopt;
   struct Change {
     int64_t from, to;
   };

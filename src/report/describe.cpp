@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "gradfuzz/program/emit.h"
@@ -118,10 +119,9 @@ std::string WhatIsWrong(const Comparison& c) {
 
 namespace {
 
+// Both NaN, the same infinity, or both finite.
 bool SamePlace(double a, double b) {
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
-  if (std::isinf(a) || std::isinf(b)) return a == b;
-  return true;
+  return SameNumber(a, b, std::numeric_limits<double>::infinity());
 }
 
 // Where NaN and Inf are at other places there is no distance: the first such element tells.

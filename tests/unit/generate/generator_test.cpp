@@ -115,6 +115,22 @@ void ExpectJsonRoundTrips() {
 }
 
 // What the exact lane claims: computing in another precision changes nothing at all.
+void ExpectExact(const Program& program, const evaluate::InterpretOptions& options,
+                 const std::string& of) {
+  const auto own = evaluate::Interpret(program, options);
+  const auto wide = evaluate::Reference(program, options);
+  ASSERT_TRUE(own.ok() && wide.ok()) << of << own.error << wide.error;
+  const auto expect_same = [&](const at::Tensor& a, const at::Tensor& b) {
+    EXPECT_TRUE(at::equal(a.to(at::kDouble), b.to(at::kDouble))) << of << "\n"
+                                                                 << program::EmitModule(program);
+  };
+  for (size_t o = 0; o < own.outputs.size(); ++o) expect_same(own.outputs[o], wide.outputs[o]);
+  for (size_t g = 0; g < own.gradients.size(); ++g) {
+    ASSERT_EQ(own.gradients[g].has_value(), wide.gradients[g].has_value());
+    if (own.gradients[g]) expect_same(*own.gradients[g], *wide.gradients[g]);
+  }
+}
+
 void ExpectExactLaneExact() {
   int exact = 0;
   for (size_t i = 0; i < Programs().size(); ++i) {
@@ -122,22 +138,8 @@ void ExpectExactLaneExact() {
     if (generated.lane != "exact") continue;
     ++exact;
     for (const int draw : {0, 1, 7}) {  // 7: a draw that generation has not seen
-      const auto own = evaluate::Interpret(generated.program, {.draw = draw});
-      const auto wide = evaluate::Reference(generated.program, {.draw = draw});
-      ASSERT_TRUE(own.ok() && wide.ok()) << "seed " << i << own.error << wide.error;
-      for (size_t o = 0; o < own.outputs.size(); ++o) {
-        EXPECT_TRUE(at::equal(own.outputs[o].to(at::kDouble), wide.outputs[o].to(at::kDouble)))
-            << "seed " << i << "\n"
-            << program::EmitModule(generated.program);
-      }
-      for (size_t g = 0; g < own.gradients.size(); ++g) {
-        ASSERT_EQ(own.gradients[g].has_value(), wide.gradients[g].has_value());
-        if (!own.gradients[g]) continue;
-        EXPECT_TRUE(
-            at::equal(own.gradients[g]->to(at::kDouble), wide.gradients[g]->to(at::kDouble)))
-            << "seed " << i << "\n"
-            << program::EmitModule(generated.program);
-      }
+      ExpectExact(generated.program, {.draw = draw}, "seed " + std::to_string(i));
+      if (testing::Test::HasFatalFailure()) return;
     }
   }
   EXPECT_GE(exact * 10, static_cast<int>(kSeeds));  // at least a tenth is in the exact lane
@@ -229,12 +231,7 @@ TEST(Generate, SecondCallsRunCleanlyOnOtherSizes) {
       EXPECT_TRUE(RunsCleanly(*generated, draw, /*second_call=*/true)) << source();
     }
     if (generated->lane != "exact") continue;
-    const auto own = evaluate::Interpret(p, {.draw = 7, .second_call = true});
-    const auto wide = evaluate::Reference(p, {.draw = 7, .second_call = true});
-    for (size_t o = 0; o < own.outputs.size(); ++o) {
-      EXPECT_TRUE(at::equal(own.outputs[o].to(at::kDouble), wide.outputs[o].to(at::kDouble)))
-          << source();
-    }
+    ExpectExact(p, {.draw = 7, .second_call = true}, "seed " + std::to_string(seed));
   }
   EXPECT_GE(seen, 100);
   EXPECT_GE(dynamic, 3);
