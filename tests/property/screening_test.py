@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from worker_client import Worker
 
 CORPUS = pathlib.Path(__file__).resolve().parents[2] / "corpus/open"
-SEEDS = range(10)
+SEEDS = range(500010, 500026)  # 15 libraries without merging, 6 with it
 # Two kernels with a call of another library between them, and two more behind it.
 SEVERAL_KERNELS = """
 def inputs(device="cpu", draw=0):
@@ -53,7 +53,7 @@ class ScreeningTest(unittest.TestCase):
         quick, quick_libraries = _evaluate(items, {**run, "fast": True})
         plain, plain_libraries = _evaluate(items, {**run, "fast": False})
         self.assertEqual([o["verdict"] for o in quick], [o["verdict"] for o in plain])
-        self.assertLess(quick_libraries, plain_libraries)
+        self.assertLess(quick_libraries, 0.8 * plain_libraries)
 
     def test_kernels_of_a_module_are_one_library(self) -> None:
         with Worker() as worker:
