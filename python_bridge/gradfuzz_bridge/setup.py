@@ -39,8 +39,12 @@ def prepare(machine_cache: str) -> None:
     _make_fast_compiler(pathlib.Path(machine_cache) / "fast")
     _remember_vector_isa(pathlib.Path(machine_cache) / "vector_isa.json")
     importlib.import_module(f"{__package__}.capture").install()
-    global _can_merge
+    global _can_merge, _can_take_first
     _can_merge = importlib.import_module(f"{__package__}.merge_kernels").install()
+    _can_take_first = (
+        torch.cuda.is_available()
+        and importlib.import_module(f"{__package__}.first_config").install()
+    )
     # One process compiles many small programs under many settings: neither limit means anything here.
     for name in ("recompile_limit", "cache_size_limit", "accumulated_recompile_limit"):
         if hasattr(dynamo.config, name):
@@ -80,19 +84,23 @@ def _check_exceptions() -> None:
 
 _fast_compiler = ""
 _can_merge = False
+_can_take_first = False
 
 
 def fast_knobs() -> list[tuple[str, object]]:
-    """Knobs that make Inductor's C++ kernels quick to compile; for screening only.
+    """Knobs that make Inductor's kernels quick to compile; for screening only.
 
-    The kernels keep their vector code; what changes is the optimiser's level, debug information, the
-    linker (where the machine's compiler is g++), and how many kernels there are to a file.
+    The C++ kernels keep their vector code; what changes is the optimiser's level, debug information, the
+    linker (where the machine's compiler is g++), and how many kernels there are to a file. A Triton
+    kernel is compiled for one launch configuration instead of several.
     """
     knobs: list[tuple[str, object]] = []
     if _fast_compiler:
         knobs.append(("inductor.cpp.cxx", [None, _fast_compiler]))
     if _can_merge:
         knobs.append(("runtime.merge_kernels", True))
+    if _can_take_first:
+        knobs.append(("runtime.first_config", True))
     return knobs
 
 

@@ -35,6 +35,8 @@ std::vector<std::pair<std::string, std::string>> Environment(const WorkerOptions
       {"TMPDIR", JoinPath(cache_dir, "tmp")},
       // In-process compilation: no pool of helper processes beside each worker.
       {"TORCHINDUCTOR_COMPILE_THREADS", "1"},
+      // Debug information, which no report of ours shows: a part of each CUDA kernel's compilation.
+      {"TRITON_DISABLE_LINE_INFO", "1"},
       {"OMP_NUM_THREADS", threads},
       {"MKL_NUM_THREADS", threads},
       {"OPENBLAS_NUM_THREADS", threads},
