@@ -12,6 +12,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+import torch
+
 from . import runtime
 
 
@@ -19,8 +21,11 @@ def install() -> bool:
     """Puts itself before Inductor's autotuner; "runtime.first_config" switches it on.
 
     Returns:
-      False where this torch has no Triton, or another name for the autotuner; then nothing is changed.
+      False where there is no GPU or no Triton, or where this torch has another name for the autotuner;
+      then nothing is changed.
     """
+    if not torch.cuda.is_available():
+        return False
     try:
         heuristics = importlib.import_module("torch._inductor.runtime.triton_heuristics")
     except ImportError:

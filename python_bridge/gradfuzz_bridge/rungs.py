@@ -124,7 +124,7 @@ def compile_rung(
       rung: "eager" or a key of the ladder.
       knobs: config entries on top of the rung's own.
       dynamic: as for torch.compile.
-      fast: quick C++ compiler settings (setup.fast_knobs).
+      fast: quick compiler settings (setup.fast_knobs).
       substitute: "FILE:NAME" of a backend that stands in for Inductor; how tests plant faults.
     """
     function = load(source, name, "program")

@@ -19,17 +19,20 @@ first_config = False
 # Threads within one operator; a worker has one, so that programs do not disturb each other.
 num_threads = 1
 
+# Each is served by the module of ours that has its name.
+SWITCHES = ("merge_kernels", "first_config")
+
 
 @contextlib.contextmanager
 def patch(values: dict[str, Any]) -> Iterator[None]:
     """Sets what `values` names, and puts it back."""
-    global merge_kernels, first_config
-    before = torch.get_num_threads(), merge_kernels, first_config
-    torch.set_num_threads(int(values.get("num_threads", before[0])))
-    merge_kernels = bool(values.get("merge_kernels", before[1]))
-    first_config = bool(values.get("first_config", before[2]))
+    own = globals()
+    threads = torch.get_num_threads()
+    switches = {name: own[name] for name in SWITCHES}
+    torch.set_num_threads(int(values.get("num_threads", threads)))
+    own.update({name: bool(values.get(name, own[name])) for name in SWITCHES})
     try:
         yield
     finally:
-        torch.set_num_threads(before[0])
-        merge_kernels, first_config = before[1:]
+        torch.set_num_threads(threads)
+        own.update(switches)

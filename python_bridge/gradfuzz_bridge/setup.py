@@ -19,6 +19,8 @@ import warnings
 
 import torch
 
+from . import runtime
+
 
 def prepare(machine_cache: str) -> None:
     """Makes torch.compile quiet, single-threaded and quick to start.
@@ -39,12 +41,12 @@ def prepare(machine_cache: str) -> None:
     _make_fast_compiler(pathlib.Path(machine_cache) / "fast")
     _remember_vector_isa(pathlib.Path(machine_cache) / "vector_isa.json")
     importlib.import_module(f"{__package__}.capture").install()
-    global _can_merge, _can_take_first
-    _can_merge = importlib.import_module(f"{__package__}.merge_kernels").install()
-    _can_take_first = (
-        torch.cuda.is_available()
-        and importlib.import_module(f"{__package__}.first_config").install()
-    )
+    global _screening_switches
+    _screening_switches = [
+        name
+        for name in runtime.SWITCHES
+        if importlib.import_module(f"{__package__}.{name}").install()
+    ]
     # One process compiles many small programs under many settings: neither limit means anything here.
     for name in ("recompile_limit", "cache_size_limit", "accumulated_recompile_limit"):
         if hasattr(dynamo.config, name):
@@ -83,8 +85,7 @@ def _check_exceptions() -> None:
 
 
 _fast_compiler = ""
-_can_merge = False
-_can_take_first = False
+_screening_switches: list[str] = []  # of runtime.SWITCHES, those that work here
 
 
 def fast_knobs() -> list[tuple[str, object]]:
@@ -97,10 +98,7 @@ def fast_knobs() -> list[tuple[str, object]]:
     knobs: list[tuple[str, object]] = []
     if _fast_compiler:
         knobs.append(("inductor.cpp.cxx", [None, _fast_compiler]))
-    if _can_merge:
-        knobs.append(("runtime.merge_kernels", True))
-    if _can_take_first:
-        knobs.append(("runtime.first_config", True))
+    knobs += [(f"runtime.{name}", True) for name in _screening_switches]
     return knobs
 
 
