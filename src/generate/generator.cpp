@@ -14,6 +14,7 @@
 #include "gradfuzz/evaluate/materialise.h"
 #include "gradfuzz/evaluate/unset_memory.h"
 #include "gradfuzz/generate/exactness.h"
+#include "gradfuzz/generate/swarm.h"
 #include "gradfuzz/program/emit.h"
 
 namespace gradfuzz::generate {
@@ -154,6 +155,11 @@ void CollectFeatures(const Context& context, const std::vector<Output>& outputs,
   }
 }
 
+void AddFeature(const std::string& feature, GeneratedProgram* generated) {
+  auto& features = generated->features;
+  features.insert(std::ranges::upper_bound(features, feature), feature);
+}
+
 // Ends the program in a full sum or mean: ones come back expanded, with stride 0.
 void AddFinalAggregation(const Rng& rng, Context& context, Counters* counters) {
   std::vector<Choice> choices;
@@ -268,6 +274,7 @@ std::vector<std::string> WeightNames() {
                                     "feature.autocast",
                                     "feature.no_grad_region",
                                     "feature.mixed_dtypes",
+                                    kSwarm,
                                     "values.wrap",
                                     "motif.none"};
   for (const Motif& motif : Motifs()) names.push_back("motif." + std::string(motif.name));
@@ -284,13 +291,20 @@ Result<GeneratedProgram> Generate(uint64_t seed, const GenerateOptions& options,
   const c10::WarningUtils::WarningHandlerGuard guard(&silence);
   // A result that unset memory has a part in is NaN, and its program is not made.
   const evaluate::UnsetMemory unset(evaluate::UnsetMemory::kNan);
+  const GenerateOptions slice = WithSwarm(seed, options);
+  const Weights swarm(slice);
   const Weights weights(options);
+  const bool is_swarm = slice != options;
   const Rng root(seed);
   Counters counters;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    // A swarm that leaves too little, given the weights of the user, is none.
+    const bool in_swarm = is_swarm && attempt < kMaxAttempts / 2;
     const Rng rng = root.Fork("attempt", static_cast<uint64_t>(attempt));
-    auto generated = Attempt(rng, weights, options.max_statements, harvest, &counters);
+    auto generated =
+        Attempt(rng, in_swarm ? swarm : weights, options.max_statements, harvest, &counters);
     if (!generated) continue;
+    if (in_swarm) AddFeature(kSwarm, &*generated);
     generated->proposals = counters.proposals;
     generated->refused = counters.refused;
     generated->unsuitable = counters.unsuitable;

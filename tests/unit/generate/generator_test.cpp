@@ -16,6 +16,8 @@
 #include "gradfuzz/evaluate/materialise.h"
 #include "gradfuzz/generate/leaf.h"
 #include "gradfuzz/generate/motifs.h"
+#include "gradfuzz/generate/swarm.h"
+#include "gradfuzz/generate/weights.h"
 #include "gradfuzz/ops/record.h"
 #include "gradfuzz/program/emit.h"
 #include "gradfuzz/program/json.h"
@@ -342,6 +344,70 @@ TEST(Generate, WeightZeroSwitchesOff) {
       EXPECT_NE(feature, "feature.alias_inputs");
       EXPECT_NE(feature, "feature.dynamic");
     }
+  }
+}
+
+// The first slice that is a swarm, and what it goes without.
+std::pair<uint64_t, std::set<std::string>> FirstSwarm(const GenerateOptions& options) {
+  for (uint64_t slice = 0;; ++slice) {
+    const GenerateOptions swarm = WithSwarm(slice * kSliceSeeds, options);
+    if (swarm == options) continue;
+    std::set<std::string> off;
+    for (const auto& [name, factor] : swarm.weights) {
+      if (factor == 0) off.insert(name);
+    }
+    return {slice * kSliceSeeds, off};
+  }
+}
+
+TEST(Swarm, GoesWithoutHalfOfTheFeatures) {
+  const auto [first, off] = FirstSwarm({});
+  EXPECT_GT(off.size(), WeightNames().size() / 3);
+  EXPECT_LT(off.size(), WeightNames().size() * 2 / 3);
+  int in_swarm = 0;
+  for (uint64_t seed = first; seed < first + kSliceSeeds; ++seed) {
+    EXPECT_EQ(WithSwarm(seed, {}), WithSwarm(first, {}));
+    const auto generated = Generate(seed, {});
+    ASSERT_TRUE(generated.ok()) << seed;
+    if (!Has(*generated, kSwarm)) continue;
+    ++in_swarm;
+    for (const std::string& feature : generated->features) {
+      // Any full sum has a scalar output, and a cotangent for it.
+      if (feature.starts_with("cotangent.") || feature == "feature.scalar_output") continue;
+      // Families are weights of free statements; motifs name their operators.
+      if (feature.starts_with("family.") && !Has(*generated, "motif.none")) continue;
+      EXPECT_EQ(off.count(feature), 0U) << feature << " in seed " << seed;
+    }
+  }
+  EXPECT_GE(in_swarm, 250);
+  EXPECT_FALSE(Has(*Generate(first - 1, {}), kSwarm));
+}
+
+TEST(Swarm, AboutAQuarterOfTheSlicesEachAnother) {
+  std::set<std::vector<std::string>> swarms;
+  for (uint64_t slice = 0; slice < 400; ++slice) {
+    std::vector<std::string> off;
+    for (const auto& [name, factor] : WithSwarm(slice * kSliceSeeds, {}).weights) {
+      off.push_back(name);
+    }
+    if (!off.empty()) swarms.insert(off);
+  }
+  EXPECT_GE(swarms.size(), 75U);
+  EXPECT_LE(swarms.size(), 125U);
+}
+
+TEST(Swarm, LeavesWhatTheUserWeighs) {
+  GenerateOptions options;
+  for (const std::string& name : FirstSwarm({}).second) options.weights.emplace_back(name, 2.0);
+  for (uint64_t slice = 0; slice < 100; ++slice) {
+    const GenerateOptions swarm = WithSwarm(slice * kSliceSeeds, options);
+    for (const auto& [name, factor] : options.weights) {
+      EXPECT_EQ(Weights(swarm).Factor(name), 2.0) << name;
+    }
+  }
+  options.weights.emplace_back(kSwarm, 0.0);
+  for (uint64_t slice = 0; slice < 100; ++slice) {
+    EXPECT_EQ(WithSwarm(slice * kSliceSeeds, options), options);
   }
 }
 
