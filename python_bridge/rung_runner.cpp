@@ -16,6 +16,7 @@
 #include "bridge.h"
 #include "gradfuzz/oracle/self_check.h"
 #include "gradfuzz/program/emit.h"
+#include "gradfuzz/program/json.h"
 #include "gradfuzz/program/pack.h"
 
 namespace gradfuzz::bridge {
@@ -89,6 +90,16 @@ std::optional<bool> DynamicFlag(const Program& program) {
   return std::nullopt;
 }
 
+// The program's own config, and on top of it what the request sets.
+Knobs WithConfig(const Program& program, const Knobs& knobs) {
+  Knobs all;
+  for (const auto& [name, value] : program.call.config) {
+    all.emplace_back(name, program::ToJson(value));
+  }
+  all.insert(all.end(), knobs.begin(), knobs.end());
+  return all;
+}
+
 // One compiled function and the programs that it holds.
 class Pack {
  public:
@@ -107,7 +118,7 @@ class Pack {
     static uint64_t serial = 0;
     name_ = "<gradfuzz program " + std::to_string(serial++) + ">";
     auto made = CompiledRung::Make({kPreamble + program::EmitFunction(packed_), name_, rung_,
-                                    knobs_, DynamicFlag(packed_), options_.fault, options_.fast});
+                                    WithConfig(packed_, knobs_), DynamicFlag(packed_), options_.fault, options_.fast});
     if (!made) {
       error_ = made.error().message;
       error_kind_ = "runtime";
@@ -296,15 +307,22 @@ std::vector<std::vector<RungRun>> RunRungs(const std::vector<Program>& programs,
                                            const RunOptions& options, const OnPhase& on_phase) {
   Reset();
   std::vector<std::vector<RungRun>> runs(programs.size());
-  std::vector<size_t> together;
+  std::vector<std::vector<size_t>> packs;
   for (size_t i = 0; i < programs.size(); ++i) {
-    if (program::IsPackable(programs[i]) && programs.size() > 1) {
-      together.push_back(i);
-    } else {
+    if (!program::IsPackable(programs[i])) {
       Climb(programs, {i}, options, on_phase, &runs);
+      continue;
+    }
+    const auto pack = std::ranges::find_if(packs, [&](const std::vector<size_t>& members) {
+      return program::PackTogether(programs[members.front()], programs[i]);
+    });
+    if (pack == packs.end()) {
+      packs.push_back({i});
+    } else {
+      pack->push_back(i);
     }
   }
-  if (!together.empty()) Climb(programs, together, options, on_phase, &runs);
+  for (const std::vector<size_t>& pack : packs) Climb(programs, pack, options, on_phase, &runs);
   return runs;
 }
 

@@ -304,6 +304,13 @@ class Recorder:
             plan = call.program.setdefault("call", {})
             if call.options.get("dynamic") is not None:
                 plan["dynamic"] = "yes" if call.options["dynamic"] else "no"
+            config = {
+                f"inductor.{name}": value
+                for name, value in (call.options.get("options") or {}).items()
+                if value is None or isinstance(value, (bool, int, float, str))
+            }
+            if config:
+                plan["config"] = config
             if call.ambient.get("no_grad"):
                 plan["backward"] = "none"
             if call.ambient.get("autocast"):

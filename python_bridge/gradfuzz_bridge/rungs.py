@@ -100,6 +100,17 @@ def reset() -> None:
     torch._dynamo.reset()
 
 
+class Unsupported(Exception):
+    """The program asks for what this torch does not have."""
+
+
+def _refusal(why: str) -> Callable:
+    def refuse(*_leaves: torch.Tensor) -> None:
+        raise Unsupported(why)
+
+    return refuse
+
+
 def _backend_from_file(spec: str) -> Callable:
     """The function NAME of FILE in "FILE:NAME", a backend of torch.compile."""
     path, _, name = spec.rpartition(":")
@@ -131,6 +142,9 @@ def compile_rung(
     if rung == "eager":
         return function, Scope([])
     torch._dynamo.utils.counters.clear()
+    for knob, _ in knobs:
+        if not knob_exists(knob):
+            return _refusal(f"this torch has no setting {knob}"), Scope([])
     backend, own = _RUNGS[rung]
     if fast and backend == "inductor":
         own = [*own, *setup.fast_knobs()]

@@ -13,6 +13,7 @@
 #include "gradfuzz/evaluate/interpret.h"
 #include "gradfuzz/evaluate/materialise.h"
 #include "gradfuzz/evaluate/unset_memory.h"
+#include "gradfuzz/generate/compile_config.h"
 #include "gradfuzz/generate/exactness.h"
 #include "gradfuzz/generate/swarm.h"
 #include "gradfuzz/program/emit.h"
@@ -281,6 +282,7 @@ std::vector<std::string> WeightNames() {
   AppendProfileNames(&names);
   AppendLeafNames(&names);
   AppendCotangentNames(&names);
+  AppendConfigNames(&names);
   return names;
 }
 
@@ -295,6 +297,7 @@ Result<GeneratedProgram> Generate(uint64_t seed, const GenerateOptions& options,
   const Weights swarm(slice);
   const Weights weights(options);
   const bool is_swarm = slice != options;
+  const ConfigRow* config = ConfigOfSlice(seed, swarm);
   const Rng root(seed);
   Counters counters;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
@@ -305,6 +308,11 @@ Result<GeneratedProgram> Generate(uint64_t seed, const GenerateOptions& options,
         Attempt(rng, in_swarm ? swarm : weights, options.max_statements, harvest, &counters);
     if (!generated) continue;
     if (in_swarm) AddFeature(kSwarm, &*generated);
+    if (config != nullptr) {
+      generated->program.call.config.insert(config->entries.begin(), config->entries.end());
+      AddFeature(kConfigFeature, &*generated);
+      AddFeature("config." + std::string(config->name), &*generated);
+    }
     generated->proposals = counters.proposals;
     generated->refused = counters.refused;
     generated->unsuitable = counters.unsuitable;

@@ -295,7 +295,10 @@ std::string CoreSignature(const Target& target, const Program& reduced) {
       std::string(Name(target.bug)) + " | " + target.rung + " | " + target.device + " | ";
   // A text names the place in the compiler; which operators led there varies.
   if (IsError(target.bug) && !target.error.empty()) return head + target.error;
-  return head + ToText(SkeletonOf(reduced));
+  // What shows under another config alone is another bug than what shows by default.
+  std::string config;
+  for (const auto& [name, value] : reduced.call.config) config += " | " + name;
+  return head + ToText(SkeletonOf(reduced)) + config;
 }
 
 std::string Signature(const Target& target, const Program& reduced, const std::string& cause) {

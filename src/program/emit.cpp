@@ -279,6 +279,11 @@ std::string EmitCall(const CallPlan& call) {
   }
   if (call.autocast) items.emplace_back("autocast=True");
   if (call.no_grad_first) items.emplace_back("no_grad_first=True");
+  std::vector<std::string> config;
+  for (const auto& [name, value] : call.config) {
+    config.push_back(String(name) + ": " + EmitArg(Program(), value));
+  }
+  if (!config.empty()) items.push_back("config={" + Join(config) + "}");
   return items.empty() ? "" : "CALL = dict(" + Join(items) + ")\n";
 }
 

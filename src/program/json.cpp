@@ -196,6 +196,7 @@ json CallToJson(const CallPlan& call) {
   if (call.backward != plain.backward) out["backward"] = Name(kBackwards, call.backward);
   if (call.autocast) out["autocast"] = true;
   if (call.no_grad_first) out["no_grad_first"] = true;
+  for (const auto& [name, value] : call.config) out["config"][name] = ToJson(value);
   if (!call.second_leaves.empty()) {
     out["second_storages"] = StoragesToJson(call.second_storages);
     out["second_leaves"] = LeavesToJson(call.second_leaves);
@@ -213,6 +214,11 @@ CallPlan CallFromJson(const json& value) {
   }
   call.autocast = value.value("autocast", false);
   call.no_grad_first = value.value("no_grad_first", false);
+  if (value.contains("config")) {
+    for (const auto& [name, entry] : value.at("config").items()) {
+      call.config.emplace(name, ArgFromJson(entry));
+    }
+  }
   if (value.contains("second_leaves")) {
     call.second_storages = StoragesFromJson(value.at("second_storages"));
     call.second_leaves = LeavesFromJson(value.at("second_leaves"));

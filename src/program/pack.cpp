@@ -18,19 +18,24 @@ bool IsForwardOnly(const Program& program) {
 bool IsPackable(const Program& program) {
   CallPlan call = program.call;
   if (IsForwardOnly(program)) call.backward = CallPlan{}.backward;
+  call.config.clear();
   return call == CallPlan{} && program.regions.empty();
 }
+
+bool PackTogether(const Program& a, const Program& b) { return a.call.config == b.call.config; }
 
 Program Pack(const std::vector<Program>& programs) {
   if (programs.size() == 1) return programs.front();
   Program packed;
   if (std::ranges::all_of(programs, IsForwardOnly)) packed.call = programs.front().call;
+  packed.call.config = programs.front().call.config;
   int leaf_total = 0;
   for (const Program& program : programs) leaf_total += static_cast<int>(program.leaves.size());
   int first_leaf = 0;
   int first_result = leaf_total;
   for (const Program& program : programs) {
-    GF_CHECK(IsPackable(program), "only packable programs can be packed");
+    GF_CHECK(IsPackable(program) && PackTogether(program, programs.front()),
+             "only packable programs of one config can be packed");
     const int leaves = static_cast<int>(program.leaves.size());
     const auto moved = [&](ValueId id) {
       return id < leaves ? first_leaf + id : first_result + (id - leaves);

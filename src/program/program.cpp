@@ -156,6 +156,13 @@ std::string Validate(const Program& program) {
     open.push_back(region.last);
   }
   const CallPlan& call = program.call;
+  for (const auto& [name, value] : call.config) {
+    const bool scalar = value.Is<None>() || value.Is<bool>() || value.Is<int64_t>() ||
+                        value.Is<double>() || value.Is<std::string>();
+    if (name.find('.') == std::string::npos || !scalar) {
+      return "config: '" + name + "' is no name such as inductor.cpp.simdlen, or has no plain value";
+    }
+  }
   if (!call.second_leaves.empty()) {
     if (call.second_leaves.size() != program.leaves.size() ||
         call.second_storages.size() != program.storages.size()) {

@@ -301,10 +301,67 @@ std::string Confirmation(const Finding& finding) {
          std::to_string(finding.confirmations) + " fresh processes";
 }
 
+namespace {
+
+// "inductor.cpp.simdlen=1", one for each entry.
+std::vector<std::string> Settings(const program::CallPlan& call) {
+  std::vector<std::string> out;
+  for (const auto& [name, value] : call.config) {
+    out.push_back(OneLine(name) + "=" + program::EmitArg(program::Program(), value));
+  }
+  return out;
+}
+
+// " under inductor.cpp.simdlen=1", or nothing.
+std::string UnderConfig(const program::Program& program) {
+  std::string out;
+  for (const std::string& setting : Settings(program.call)) {
+    out += (out.empty() ? " under " : ", ") + setting;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> DescribeCall(const program::CallPlan& call) {
+  using program::CallPlan;
+  std::vector<std::string> out;
+  if (call.dynamic == CallPlan::Dynamic::kYes) out.emplace_back("dynamic=True");
+  if (call.dynamic == CallPlan::Dynamic::kNo) out.emplace_back("dynamic=False");
+  for (std::string& setting : Settings(call)) out.push_back(std::move(setting));
+  if (call.no_grad_first) out.emplace_back("called once under no_grad before");
+  if (call.autocast) out.emplace_back("called under autocast(bfloat16)");
+  switch (call.backward) {
+    case CallPlan::Backward::kGrad:
+      break;
+    case CallPlan::Backward::kNone:
+      out.emplace_back("no backward");
+      break;
+    case CallPlan::Backward::kAccumulate:
+      out.emplace_back("two backwards, gradients accumulated");
+      break;
+    case CallPlan::Backward::kDouble:
+      out.emplace_back("double backward");
+      break;
+    case CallPlan::Backward::kJvp:
+      out.emplace_back("forward-mode derivative");
+      break;
+  }
+  if (!call.second_leaves.empty()) {
+    std::string sizes;
+    for (const program::Leaf& leaf : call.second_leaves) {
+      sizes += (sizes.empty() ? "" : ", ") + Sizes(leaf.sizes);
+    }
+    out.push_back("called a second time with sizes " + sizes);
+  }
+  return out;
+}
+
 std::string Title(const Finding& finding) {
   if (!finding.title.empty()) return OneLine(finding.title);
   return OneLine(finding.first_wrong_rung + " (" + finding.device +
-                 "): " + Accusation(finding.outcome) + " in " + program::OpChain(finding.reduced));
+                 "): " + Accusation(finding.outcome) + " in " + program::OpChain(finding.reduced) +
+                 UnderConfig(finding.reduced));
 }
 
 std::vector<std::pair<std::string, std::string>> EnvironmentRows(const nlohmann::json& e) {

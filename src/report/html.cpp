@@ -358,6 +358,9 @@ std::string FindingPart(const Finding& f, bool open) {
       out += "<p class=\"soft mono\">x" + std::to_string(i) + ": " + E(DescribeLeaf(f.reduced, i)) +
              "</p>\n";
     }
+    for (const std::string& how : DescribeCall(f.reduced.call)) {
+      out += "<p class=\"soft mono\">" + E(how) + "</p>\n";
+    }
   }
   out += "<p><button type=\"button\" hidden data-copy=\"" + anchor +
          "-repro\">copy repro.py</button></p>\n";

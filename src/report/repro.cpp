@@ -8,6 +8,7 @@
 #include <set>
 
 #include "gradfuzz/program/emit.h"
+#include "gradfuzz/program/json.h"
 #include "gradfuzz/report/describe.h"
 #include "gradfuzz/report/text.h"
 
@@ -298,10 +299,14 @@ std::string PythonLiteral(const nlohmann::json& value) {
 
 std::string Scientific(double value) { return Rough(value); }
 
-// The config entries that the rung and the run set, in the order in which they are set.
+// The config entries that the rung, the program and the run set, in the order in which they are set.
 std::vector<std::pair<std::string, nlohmann::json>> Knobs(const Finding& finding,
                                                           const std::string& rung) {
-  auto knobs = finding.run.knobs;
+  std::vector<std::pair<std::string, nlohmann::json>> knobs;
+  for (const auto& [name, value] : finding.reduced.call.config) {
+    knobs.emplace_back(name, program::ToJson(value));
+  }
+  knobs.insert(knobs.end(), finding.run.knobs.begin(), finding.run.knobs.end());
   if (rung == "inductor_fallback") {
     knobs.insert(knobs.begin(), {"inductor.fallback_by_default", true});
   }
@@ -584,8 +589,10 @@ class Script {
     for (const auto& [knob, value] : Knobs(f_, plan_.rung)) {
       const std::string statement = KnobStatement(knob, value);
       if (statement.empty()) continue;
-      const std::string module = statement.substr(0, statement.find(".config") + 7);
-      if (modules_.insert(module).second) Line("    import " + module);
+      if (const size_t end = statement.find(".config"); end != std::string::npos) {
+        const std::string module = statement.substr(0, end + 7);
+        if (modules_.insert(module).second) Line("    import " + module);
+      }
       Line("    " + statement);
     }
     Line("    print(f\"torch {torch.__version__}, " + plan_.device + ", " + plan_.rung + "\")");
@@ -707,6 +714,7 @@ std::string KnobStatement(const std::string& knob, const nlohmann::json& value) 
   const size_t dot = knob.find('.');
   if (dot == std::string::npos || !IsIdentifier(knob, ".")) return "";
   const std::string part = knob.substr(0, dot);
+  if (knob == "runtime.num_threads") return "torch.set_num_threads(" + PythonLiteral(value) + ")";
   if (part != "inductor" && part != "functorch" && part != "dynamo") return "";
   return "torch._" + part + ".config" + knob.substr(dot) + " = " + PythonLiteral(value);
 }

@@ -9,15 +9,18 @@
 namespace gradfuzz::program {
 
 // Whether a program may share a compilation: its call plan is the plain one, with or without the
-// backward, and it does nothing to the other programs' world (no regions).
+// backward, under any config, and it does nothing to the other programs' world (no regions).
 bool IsPackable(const Program& program);
+
+// Whether two packable programs may share one: their configs are the same.
+bool PackTogether(const Program& a, const Program& b);
 
 // The programs side by side: storages, leaves, statements and outputs in turn, values renumbered.
 // Beside programs with a backward, the leaves of one without require no gradient: it has none
 // either way.
 // Before [p, q]: p = (x0) -> v1 = sin(x0); q = (x0) -> v1 = cos(x0)
 // After: (x0, x1) -> v2 = sin(x0); v3 = cos(x1); return v2, v3
-// REQUIRES: every program IsPackable, or there is only one.
+// REQUIRES: every program IsPackable and any two PackTogether, or there is only one.
 Program Pack(const std::vector<Program>& programs);
 
 }  // namespace gradfuzz::program

@@ -11,6 +11,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <variant>
@@ -180,6 +181,9 @@ struct CallPlan {
   Backward backward = Backward::kGrad;
   bool autocast = false;       // torch.autocast(bfloat16) around the call, not the backward
   bool no_grad_first = false;  // an extra call under torch.no_grad() before the compared one
+  // Entries of torch's config modules that it is compiled under, by the name that --knob takes:
+  // {"inductor.cpp.simdlen", 1}. Values are None, bool, int, float or string.
+  std::map<std::string, Arg> config;
   // Other sizes for a second call of the same compiled function; empty = none. Same number, types
   // and storages as `leaves`.
   std::vector<Storage> second_storages;

@@ -48,6 +48,10 @@ bool IsWrongElement(const Comparison& comparison, size_t flat);
 // "float32 (4, 4), requires grad, strides (1, 4), offset 2, whole numbers in [-4, 4]".
 std::string DescribeLeaf(const program::Program& program, size_t index);
 
+// How it is compiled and called where that is not the plain way: "dynamic=True", "called under
+// autocast(bfloat16)", "inductor.cpp.simdlen=1", ...; empty for the plain way.
+std::vector<std::string> DescribeCall(const program::CallPlan& call);
+
 // "ran 3 of 3 times in fresh processes"; empty when never confirmed.
 std::string Confirmation(const Finding& finding);
 // The headline of a finding; its title, or one built from what it holds.

@@ -25,6 +25,7 @@ constexpr Simplification kSimplifications[] = {
     {"plain backward", [](CallPlan* call) { call->backward = CallPlan::Backward::kGrad; }},
     {"no autocast", [](CallPlan* call) { call->autocast = false; }},
     {"no call under no_grad", [](CallPlan* call) { call->no_grad_first = false; }},
+    {"default config", [](CallPlan* call) { call->config.clear(); }},
 };
 
 }  // namespace
@@ -43,6 +44,11 @@ std::vector<Candidate> Call(const Program& program, const Facts&) {
     if (!(simpler.call == program.call)) {
       out.push_back({std::move(simpler), simplification.change});
     }
+  }
+  for (const auto& [name, value] : program.call.config) {
+    Program simpler = program;
+    simpler.call.config.erase(name);
+    if (!simpler.call.config.empty()) out.push_back({std::move(simpler), "default " + name});
   }
   for (size_t i = 0; i < program.regions.size(); ++i) {
     Program simpler = program;

@@ -14,6 +14,7 @@
 
 #include "gradfuzz/evaluate/interpret.h"
 #include "gradfuzz/evaluate/materialise.h"
+#include "gradfuzz/generate/compile_config.h"
 #include "gradfuzz/generate/leaf.h"
 #include "gradfuzz/generate/motifs.h"
 #include "gradfuzz/generate/swarm.h"
@@ -299,6 +300,7 @@ void ExpectYields() {
   for (const std::string& name : WeightNames()) {
     if (name == "feature.mutation" || name == "feature.exact_lane") continue;  // of draws
     if (name == "feature.empty" || name.starts_with("size.")) continue;        // of draws
+    if (name.starts_with("config.") || name == kConfigFeature) continue;       // of slices
     EXPECT_GT(yields[name], 0) << name;
   }
   for (const char* name : {"lane.exact", "lane.real", "feature.fan_out", "feature.in_place",
@@ -409,6 +411,31 @@ TEST(Swarm, LeavesWhatTheUserWeighs) {
   for (uint64_t slice = 0; slice < 100; ++slice) {
     EXPECT_EQ(WithSwarm(slice * kSliceSeeds, options), options);
   }
+}
+
+TEST(Config, SlicesShareARowAndSomeHaveOne) {
+  std::map<std::string_view, int> rows;
+  for (uint64_t slice = 0; slice < 2000; ++slice) {
+    const ConfigRow* row = ConfigOfSlice(slice * kSliceSeeds, Weights({}));
+    EXPECT_EQ(ConfigOfSlice(slice * kSliceSeeds + kSliceSeeds - 1, Weights({})), row);
+    ++rows[row == nullptr ? "" : row->name];
+  }
+  EXPECT_NEAR(rows[""], 1750, 60);
+  for (const ConfigRow& row : ConfigRows()) EXPECT_GT(rows[row.name], 4) << row.name;
+}
+
+TEST(Config, IsPartOfTheProgram) {
+  GenerateOptions options;
+  options.weights = {{kConfigFeature, 100.0}};
+  for (uint64_t seed = 0; seed < 40 * kSliceSeeds; seed += kSliceSeeds) {
+    const auto generated = Generate(seed, options);
+    ASSERT_TRUE(generated.ok());
+    EXPECT_TRUE(Has(*generated, kConfigFeature));
+    EXPECT_FALSE(generated->program.call.config.empty());
+    EXPECT_EQ(program::Validate(generated->program), "");
+  }
+  options.weights = {{kConfigFeature, 0.0}};
+  EXPECT_TRUE(Generate(0, options)->program.call.config.empty());
 }
 
 TEST(Generate, SaysWhenTheWeightsLeaveNothing) {

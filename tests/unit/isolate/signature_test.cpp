@@ -162,6 +162,9 @@ TEST(SignatureTest, IgnoresWhatVariesAmongHitsOfOneBug) {
   EXPECT_EQ(Signature(target, a, ""), Signature(target, b, ""));
   EXPECT_EQ(Signature(target, a, ""), "gradient | inductor | cpu | aggregation(write)");
   EXPECT_NE(Signature(target, a, "vectorisation"), Signature(target, a, ""));
+  Program set = a;
+  set.call.config = {{"inductor.cpp.simdlen", 1}};
+  EXPECT_NE(Signature(target, set, ""), Signature(target, a, ""));
   Target cuda = target;
   cuda.device = "cuda";
   EXPECT_NE(Signature(cuda, a, ""), Signature(target, a, ""));

@@ -141,5 +141,25 @@ TEST(PackTest, TakesForwardOnlyProgramsBesideOthers) {
   EXPECT_FALSE(IsPackable(forward));
 }
 
+TEST(PackTest, KeepsTheConfigThatItsProgramsShare) {
+  const Program plain = DiagonalScatterSum();
+  Program set = plain;
+  set.call.config = {{"inductor.cpp.simdlen", 1}};
+  EXPECT_TRUE(IsPackable(set));
+  EXPECT_TRUE(PackTogether(set, set));
+  EXPECT_FALSE(PackTogether(set, plain));
+  EXPECT_EQ(Pack({set, set}).call.config, set.call.config);
+}
+
+TEST(ProgramTest, ConfigIsOfNamesAndPlainValues) {
+  Program p = DiagonalScatterSum();
+  p.call.config = {{"inductor.cpp.simdlen", 1}, {"inductor.cpp.cxx", None{}}};
+  EXPECT_EQ(Validate(p), "");
+  p.call.config = {{"simdlen", 1}};
+  EXPECT_NE(Validate(p), "");
+  p.call.config = {{"inductor.x", ArgList{Arg(1)}}};
+  EXPECT_NE(Validate(p), "");
+}
+
 }  // namespace
 }  // namespace gradfuzz::program

@@ -62,6 +62,7 @@ inline Program Everything() {
                {13, {choice, Cotangent::Layout::kSliced}}};
   p.call.dynamic = CallPlan::Dynamic::kYes;
   p.call.no_grad_first = true;
+  p.call.config = {{"inductor.cpp.simdlen", 1}, {"functorch.activation_memory_budget", 0.5}};
   p.call.second_storages = p.storages;
   p.call.second_leaves = p.leaves;
   p.call.second_leaves[0].offset = 1;

@@ -117,6 +117,7 @@ inline program::Program RandomProgram(Rng& rng) {
   }
   if (rng.Chance(0.2)) p.call.dynamic = CallPlan::Dynamic::kYes;
   if (rng.Chance(0.2)) p.call.backward = CallPlan::Backward::kDouble;
+  if (rng.Chance(0.2)) p.call.config = {{"inductor.cpp.simdlen", 1}, {"functorch.cse", false}};
   return p;
 }
 

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "gradfuzz/program/json.h"
+#include "gradfuzz/report/describe.h"
 #include "gradfuzz/support/file.h"
 #include "gradfuzz/support/paths.h"
 #include "unit/report/golden.h"
@@ -118,10 +119,27 @@ TEST(Repro, RungsAreSpelledAsTorchDoes) {
   EXPECT_THAT(call("inductor"), Not(HasSubstr("fullgraph")));
 }
 
+TEST(Repro, SetsWhatTheProgramIsCompiledUnder) {
+  Finding f = sample::Atan2Amin();
+  f.reduced.call.config = {{"functorch.activation_memory_budget", 0.0},
+                           {"runtime.num_threads", 4}};
+  const std::string script = EmitRepro(f);
+  EXPECT_THAT(script, HasSubstr("    import torch._functorch.config\n"
+                                "    torch._functorch.config.activation_memory_budget = 0.0\n"
+                                "    torch.set_num_threads(4)\n"));
+  EXPECT_EQ(EmitSnippet(f), "");
+  f.title = "";
+  EXPECT_THAT(Title(f), HasSubstr(" under functorch.activation_memory_budget=0.0, runtime.num_"));
+  EXPECT_THAT(DescribeCall(f.reduced.call),
+              testing::ElementsAre("functorch.activation_memory_budget=0.0",
+                                   "runtime.num_threads=4"));
+}
+
 TEST(Repro, KnobsAreSpelledAsPython) {
   EXPECT_EQ(KnobStatement("inductor.cpp.simdlen", 1), "torch._inductor.config.cpp.simdlen = 1");
   EXPECT_EQ(KnobStatement("functorch.cse", false), "torch._functorch.config.cse = False");
   EXPECT_EQ(KnobStatement("dynamo.x", nullptr), "torch._dynamo.config.x = None");
+  EXPECT_EQ(KnobStatement("runtime.num_threads", 4), "torch.set_num_threads(4)");
   EXPECT_EQ(KnobStatement("os.system", "x"), "");
   EXPECT_EQ(KnobStatement("inductor.x = 1; import os #", 1), "");
 }
