@@ -1,4 +1,5 @@
 # title: a foreach operator in place on complex numbers does not compile
+# issue: https://github.com/pytorch/pytorch/issues/197094
 # expect: * cpu eager agree
 # expect: * cpu aot_eager agree
 # expect: * cpu inductor compile_error

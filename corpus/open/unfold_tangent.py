@@ -1,4 +1,5 @@
 # title: an output that overlaps itself: its gradient is copied into overlapping memory
+# issue: https://github.com/pytorch/pytorch/issues/184088
 # expect: * cpu eager agree
 # expect: 2.11.* cpu aot_eager agree
 # expect: 2.11.* cpu inductor agree
