@@ -118,7 +118,8 @@ class Pack {
     static uint64_t serial = 0;
     name_ = "<gradfuzz program " + std::to_string(serial++) + ">";
     auto made = CompiledRung::Make({kPreamble + program::EmitFunction(packed_), name_, rung_,
-                                    WithConfig(packed_, knobs_), DynamicFlag(packed_), options_.fault, options_.fast});
+                                    WithConfig(packed_, knobs_), DynamicFlag(packed_),
+                                    options_.fault, options_.fast});
     if (!made) {
       error_ = made.error().message;
       error_kind_ = "runtime";

@@ -17,8 +17,9 @@ namespace {
 
 // Without these there are no programs, or hardly any.
 constexpr std::array<std::string_view, 10> kNeeded = {
-    "dtype.float32", "dtype.float64",        "layout.contiguous", "values.normal", "values.ints",
-    "size.tiny",     "cotangent.contiguous", "motif.none",        kSwarm,          "family.pointwise"};
+    "dtype.float32", "dtype.float64",   "layout.contiguous",    "values.normal",
+    "values.ints",   "size.tiny",       "cotangent.contiguous", "motif.none",
+    kSwarm,          "family.pointwise"};
 
 std::vector<std::string> Switchable() {
   std::vector<std::string> names = WeightNames();

@@ -160,7 +160,8 @@ std::string Validate(const Program& program) {
     const bool scalar = value.Is<None>() || value.Is<bool>() || value.Is<int64_t>() ||
                         value.Is<double>() || value.Is<std::string>();
     if (name.find('.') == std::string::npos || !scalar) {
-      return "config: '" + name + "' is no name such as inductor.cpp.simdlen, or has no plain value";
+      return "config: '" + name +
+             "' is no name such as inductor.cpp.simdlen, or has no plain value";
     }
   }
   if (!call.second_leaves.empty()) {

@@ -299,7 +299,8 @@ std::string PythonLiteral(const nlohmann::json& value) {
 
 std::string Scientific(double value) { return Rough(value); }
 
-// The config entries that the rung, the program and the run set, in the order in which they are set.
+// The config entries that the rung, the program and the run set, in the order in which they are
+// set.
 std::vector<std::pair<std::string, nlohmann::json>> Knobs(const Finding& finding,
                                                           const std::string& rung) {
   std::vector<std::pair<std::string, nlohmann::json>> knobs;

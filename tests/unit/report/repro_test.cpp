@@ -121,8 +121,7 @@ TEST(Repro, RungsAreSpelledAsTorchDoes) {
 
 TEST(Repro, SetsWhatTheProgramIsCompiledUnder) {
   Finding f = sample::Atan2Amin();
-  f.reduced.call.config = {{"functorch.activation_memory_budget", 0.0},
-                           {"runtime.num_threads", 4}};
+  f.reduced.call.config = {{"functorch.activation_memory_budget", 0.0}, {"runtime.num_threads", 4}};
   const std::string script = EmitRepro(f);
   EXPECT_THAT(script, HasSubstr("    import torch._functorch.config\n"
                                 "    torch._functorch.config.activation_memory_budget = 0.0\n"
@@ -130,9 +129,9 @@ TEST(Repro, SetsWhatTheProgramIsCompiledUnder) {
   EXPECT_EQ(EmitSnippet(f), "");
   f.title = "";
   EXPECT_THAT(Title(f), HasSubstr(" under functorch.activation_memory_budget=0.0, runtime.num_"));
-  EXPECT_THAT(DescribeCall(f.reduced.call),
-              testing::ElementsAre("functorch.activation_memory_budget=0.0",
-                                   "runtime.num_threads=4"));
+  EXPECT_THAT(
+      DescribeCall(f.reduced.call),
+      testing::ElementsAre("functorch.activation_memory_budget=0.0", "runtime.num_threads=4"));
 }
 
 TEST(Repro, KnobsAreSpelledAsPython) {
