@@ -473,6 +473,7 @@ class _Body:
         self._next = leaves
         self._statements: list[dict] = []
         self._regions: list[dict] = []
+        self._blocks: dict[str, ast.FunctionDef] = {}  # run by torch.utils.checkpoint
 
     def read(self) -> tuple[list[dict], list[dict], list[int]]:
         outputs = self._block(self._function.body)
@@ -491,12 +492,16 @@ class _Body:
                 outputs = self._with(node)
                 if outputs is not None:
                     return outputs
+            elif isinstance(node, ast.FunctionDef):
+                self._blocks[node.name] = node
             elif isinstance(node, ast.Assign):
                 self._assign(node)
             elif isinstance(node, ast.AugAssign):
                 self._augmented(node)
             elif isinstance(node, ast.Expr):
-                if not isinstance(node.value, ast.Constant):
+                if self._is_checkpoint(node.value):
+                    self._checkpoint(node.value)
+                elif not isinstance(node.value, ast.Constant):
                     self._call(node.value, 0)  # for its effect; the result has no name
             else:
                 raise ParseError(
@@ -521,8 +526,42 @@ class _Body:
             self._regions.append({"kind": kind, "first": first, "last": len(self._statements) - 1})
         return outputs
 
+    def _is_checkpoint(self, node: ast.AST) -> bool:
+        return (
+            isinstance(node, ast.Call) and _torch_path(node.func) == "utils.checkpoint.checkpoint"
+        )
+
+    def _checkpoint(self, node: ast.Call) -> list[int]:
+        """The statements of a function defined above, as a region; what it returns."""
+        name = node.args[0].id if node.args and isinstance(node.args[0], ast.Name) else ""
+        block = self._blocks.get(name)
+        if block is None:
+            raise ParseError(node, "checkpoint takes a function defined within program")
+        if [k.arg for k in node.keywords] != ["use_reentrant"] or _number(node.keywords[0].value):
+            raise ParseError(node, "checkpoint is called with use_reentrant=False alone")
+        names = [a.arg for a in block.args.args]
+        if len(names) != len(node.args) - 1:
+            raise ParseError(node, f"{name} takes {len(names)} arguments")
+        outside = dict(self._values)
+        self._values.update(zip(names, [self._arg(a) for a in node.args[1:]]))
+        first = len(self._statements)
+        outputs = self._block(block.body)
+        self._values = outside
+        if len(self._statements) > first:
+            last = len(self._statements) - 1
+            self._regions.append({"kind": "checkpoint", "first": first, "last": last})
+        return outputs or []
+
     def _assign(self, node: ast.Assign) -> None:
         target = node.targets[0]
+        if self._is_checkpoint(node.value):
+            outputs = self._checkpoint(node.value)
+            targets = target.elts if isinstance(target, ast.Tuple) else [target]
+            if len(targets) != len(outputs):
+                raise ParseError(node, "as many names as results are needed")
+            for item, value in zip(targets, outputs):
+                self._values[item.id] = {"v": value}
+            return
         if isinstance(target, ast.Name):
             self._values[target.id] = self._arg(node.value)
         elif isinstance(target, (ast.Tuple, ast.List)):

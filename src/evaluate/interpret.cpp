@@ -36,8 +36,9 @@ class RegionScope {
   static std::optional<bool> Autocast(const Program& program, int index) {
     std::optional<bool> enabled;
     for (const Region& region : program.regions) {
-      if (!Holds(region, index) || region.kind == Region::Kind::kNoGrad) continue;
-      enabled = region.kind == Region::Kind::kAutocast;
+      if (!Holds(region, index)) continue;
+      if (region.kind == Region::Kind::kAutocast) enabled = true;
+      if (region.kind == Region::Kind::kAutocastOff) enabled = false;
     }
     return enabled;
   }

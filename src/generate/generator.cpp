@@ -94,6 +94,23 @@ void DrawModes(Rng& rng, const Context& context, program::Program* program,
   features->insert(autocast ? "feature.autocast" : "feature.no_grad_region");
 }
 
+// A part of the program that is computed again in the backward. Nothing is written in place: what
+// is computed again must be what it was.
+void DrawCheckpoint(const Rng& rng, const Context& context, program::Program* program,
+                    std::set<std::string>* features) {
+  Rng own = rng.Fork("checkpoint");
+  if (!Chance(own, context.weights, "feature.checkpoint", 0.02)) return;
+  const int count = static_cast<int>(program->statements.size());
+  if (context.profile.forward_only || context.workspace.mutates() || count == 0 ||
+      !program->regions.empty() || program->call.autocast) {
+    return;
+  }
+  const int first = static_cast<int>(own.Below(static_cast<uint64_t>(count)));
+  const int last = static_cast<int>(own.Between(first, count - 1));
+  program->regions.push_back({program::Region::Kind::kCheckpoint, first, last});
+  features->insert("feature.checkpoint");
+}
+
 // What is compiled for any size is worth little until it meets another one.
 void DrawSecondCall(Rng& rng, const Context& context, const std::vector<Output>& outputs,
                     GeneratedProgram* generated, std::set<std::string>* features) {
@@ -244,6 +261,7 @@ std::optional<GeneratedProgram> Attempt(const Rng& rng, const Weights& weights, 
   DrawCallPlan(call_rng, context, motif, &generated.program.call, &features);
   Rng modes_rng = rng.Fork("modes");
   DrawModes(modes_rng, context, &generated.program, &features);
+  DrawCheckpoint(rng, context, &generated.program, &features);
   if (!program::Validate(generated.program).empty()) return {};
   generated.lane = IsExact(context, outputs) ? "exact" : "real";
   Rng second_rng = rng.Fork("second_call");
@@ -274,6 +292,7 @@ std::vector<std::string> WeightNames() {
                                     "feature.scalar_output",
                                     "feature.autocast",
                                     "feature.no_grad_region",
+                                    "feature.checkpoint",
                                     "feature.mixed_dtypes",
                                     kSwarm,
                                     "values.wrap",

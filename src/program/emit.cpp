@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <set>
 
 #include "gradfuzz/support/check.h"
 
@@ -217,16 +218,61 @@ std::string EmitInputs(const std::string& name, const std::vector<Storage>& stor
   return out + "    return [" + Join(names) + "]\n";
 }
 
-const char* RegionHeader(Region::Kind kind) {
-  switch (kind) {
+// What a region's statements use of what is before it, and what of them is used behind it; in the
+// order of the values.
+struct RegionEnds {
+  std::vector<std::string> takes, gives;
+};
+
+RegionEnds EndsOf(const Program& program, const Region& region) {
+  const ValueId first = FirstResult(program, static_cast<size_t>(region.first));
+  const ValueId end = FirstResult(program, static_cast<size_t>(region.last) + 1);
+  std::set<ValueId> takes, gives;
+  for (size_t i = 0; i < program.statements.size(); ++i) {
+    const int at = static_cast<int>(i);
+    for (const ValueId id : Uses(program.statements[i])) {
+      if (region.first <= at && at <= region.last && id < first) takes.insert(id);
+      if (at > region.last && first <= id && id < end) gives.insert(id);
+    }
+  }
+  for (const Output& output : program.outputs) {
+    if (first <= output.value && output.value < end) gives.insert(output.value);
+  }
+  RegionEnds ends;
+  for (const ValueId id : takes) ends.takes.push_back(ValueName(program, id));
+  for (const ValueId id : gives) ends.gives.push_back(ValueName(program, id));
+  return ends;
+}
+
+std::string BlockName(size_t region) { return "block" + std::to_string(region); }
+
+std::string RegionHeader(const Program& program, size_t index) {
+  const Region& region = program.regions[index];
+  switch (region.kind) {
     case Region::Kind::kNoGrad:
       return "with torch.no_grad():";
     case Region::Kind::kAutocast:
       return "with torch.autocast(x0.device.type, dtype=torch.bfloat16):";
     case Region::Kind::kAutocastOff:
       return "with torch.autocast(x0.device.type, enabled=False):";
+    case Region::Kind::kCheckpoint:
+      return "def " + BlockName(index) + "(" + Join(EndsOf(program, region).takes) + "):";
   }
   return "";
+}
+
+// What stands behind a region's statements, at the indentation of its header.
+std::string RegionFooter(const Program& program, size_t index, const std::string& indent) {
+  const Region& region = program.regions[index];
+  if (region.kind != Region::Kind::kCheckpoint) return "";
+  RegionEnds ends = EndsOf(program, region);
+  std::vector<std::string> arguments = {BlockName(index)};
+  arguments.insert(arguments.end(), ends.takes.begin(), ends.takes.end());
+  arguments.emplace_back("use_reentrant=False");
+  const std::string results = TupleText(ends.gives);
+  return indent + "    return " + results + "\n" + indent +
+         (ends.gives.empty() ? "" : results + " = ") + "torch.utils.checkpoint.checkpoint(" +
+         Join(arguments) + ")\n";
 }
 
 std::string EmitCotangents(const Program& program) {
@@ -346,18 +392,21 @@ std::string EmitFunction(const Program& program, const std::string& name) {
   std::vector<std::string> parameters;
   for (size_t i = 0; i < program.leaves.size(); ++i) parameters.push_back("x" + std::to_string(i));
   std::string out = "def " + name + "(" + Join(parameters) + "):\n";
-  std::vector<int> open;  // last statements of the open regions
+  std::vector<size_t> open;  // regions, outer ones first
+  const auto indent = [&] { return std::string(4 + 4 * open.size(), ' '); };
   size_t next_region = 0;
   for (size_t i = 0; i < program.statements.size(); ++i) {
     const int at = static_cast<int>(i);
-    while (!open.empty() && open.back() < at) open.pop_back();
     while (next_region < program.regions.size() && program.regions[next_region].first == at) {
-      out += std::string(4 + 4 * open.size(), ' ') +
-             RegionHeader(program.regions[next_region].kind) + "\n";
-      open.push_back(program.regions[next_region].last);
-      ++next_region;
+      out += indent() + RegionHeader(program, next_region) + "\n";
+      open.push_back(next_region++);
     }
-    out += std::string(4 + 4 * open.size(), ' ') + EmitStatement(program, i) + "\n";
+    out += indent() + EmitStatement(program, i) + "\n";
+    while (!open.empty() && program.regions[open.back()].last == at) {
+      const size_t closed = open.back();
+      open.pop_back();
+      out += RegionFooter(program, closed, indent());
+    }
   }
   std::vector<std::string> outputs;
   for (const Output& output : program.outputs) outputs.push_back(ValueName(program, output.value));

@@ -10,7 +10,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kRecipeKinds[] = {"literal", "ints", "uniform", "normal", "choice"};
-constexpr const char* kRegionKinds[] = {"no_grad", "autocast", "autocast_off"};
+constexpr const char* kRegionKinds[] = {"no_grad", "autocast", "autocast_off", "checkpoint"};
 constexpr const char* kLayouts[] = {"contiguous", "expanded", "column_major", "sliced"};
 constexpr const char* kDynamics[] = {"default", "yes", "no"};
 constexpr const char* kBackwards[] = {"grad", "none", "accumulate", "double", "jvp"};

@@ -95,8 +95,10 @@ Program Widened(Program program) {
     for (program::Arg& arg : s.args) Widen(&arg);
     for (auto& [name, arg] : s.kwargs) Widen(&arg);
   }
-  std::erase_if(program.regions,
-                [](const program::Region& r) { return r.kind != program::Region::Kind::kNoGrad; });
+  std::erase_if(program.regions, [](const program::Region& r) {
+    return r.kind == program::Region::Kind::kAutocast ||
+           r.kind == program::Region::Kind::kAutocastOff;
+  });
   return program;
 }
 

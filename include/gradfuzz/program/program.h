@@ -135,9 +135,14 @@ struct Statement {
   bool operator==(const Statement&) const = default;
 };
 
-// A `with` block around the statements [first, last].
+// A block around the statements [first, last].
 struct Region {
-  enum class Kind : uint8_t { kNoGrad, kAutocast, kAutocastOff };
+  enum class Kind : uint8_t {
+    kNoGrad,       // with torch.no_grad()
+    kAutocast,     // with torch.autocast(..., dtype=torch.bfloat16)
+    kAutocastOff,  // with torch.autocast(..., enabled=False)
+    kCheckpoint,   // in a function of its own, run by torch.utils.checkpoint: changes no value
+  };
   Kind kind = Kind::kNoGrad;
   int first = 0;
   int last = 0;

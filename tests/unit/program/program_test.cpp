@@ -115,6 +115,29 @@ TEST(EmitTest, ModuleOfTheClassicIsShort) {
             "    return [c0]\n");
 }
 
+TEST(EmitTest, ACheckpointIsAFunctionOfItsOwn) {
+  Program p = DiagonalScatterSum();
+  p.regions = {{Region::Kind::kCheckpoint, 0, 0}};
+  EXPECT_EQ(EmitFunction(p),
+            "def program(x0, x1):\n"
+            "    def block0(x0, x1):\n"
+            "        v2 = torch.diagonal_scatter(x0, x1, 0)\n"
+            "        return (v2,)\n"
+            "    (v2,) = torch.utils.checkpoint.checkpoint(block0, x0, x1, use_reentrant=False)\n"
+            "    v3 = torch.sum(v2)\n"
+            "    return (v3,)\n");
+  p.regions = {{Region::Kind::kNoGrad, 0, 1}, {Region::Kind::kCheckpoint, 1, 1}};
+  EXPECT_EQ(EmitFunction(p),
+            "def program(x0, x1):\n"
+            "    with torch.no_grad():\n"
+            "        v2 = torch.diagonal_scatter(x0, x1, 0)\n"
+            "        def block1(v2):\n"
+            "            v3 = torch.sum(v2)\n"
+            "            return (v3,)\n"
+            "        (v3,) = torch.utils.checkpoint.checkpoint(block1, v2, use_reentrant=False)\n"
+            "    return (v3,)\n");
+}
+
 TEST(PackTest, RenumbersAndKeepsEveryProgram) {
   const Program p = DiagonalScatterSum();
   const Program packed = Pack({p, p});

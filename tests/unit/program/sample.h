@@ -56,7 +56,9 @@ inline Program Everything() {
       {"Tensor.mul_", {Arg::Value(10), 3}, {}, 1},
       {"nn.functional.pad", {Arg::Value(6), Arg::Ints({1, -1})}, {{"value", HUGE_VAL}}, 1},
       {"clone", {Arg::Value(3)}, {{"memory_format", Constant{"contiguous_format"}}}, 1}};
-  p.regions = {{Region::Kind::kAutocastOff, 0, 2}, {Region::Kind::kNoGrad, 1, 1}};
+  p.regions = {{Region::Kind::kAutocastOff, 0, 2},
+               {Region::Kind::kNoGrad, 1, 1},
+               {Region::Kind::kCheckpoint, 3, 3}};
   p.outputs = {{11, {normal, Cotangent::Layout::kColumnMajor}},
                {12, {uniform, Cotangent::Layout::kExpanded}},
                {13, {choice, Cotangent::Layout::kSliced}}};

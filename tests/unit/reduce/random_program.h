@@ -110,6 +110,7 @@ inline program::Program RandomProgram(Rng& rng) {
     if (rng.Chance(0.5)) {
       p.regions.push_back({Region::Kind::kAutocast, p.regions[0].first, p.regions[0].first});
     }
+    if (rng.Chance(0.3)) p.regions[0].kind = Region::Kind::kCheckpoint;
   }
   if (rng.Chance(0.3)) {
     p.call.second_leaves = p.leaves;
