@@ -378,10 +378,20 @@ const std::vector<AtenOp>& Rows() {
         {"native_group_norm_backward", kFusedOp},
         {"native_layer_norm", kFusedOp},
         {"native_layer_norm_backward", kFusedOp},
+        {"soft_margin_loss_backward", kWide | kFusedOp},
         {"std", kFusedOp},
         {"std_mean", kFusedOp},
         {"var", kFusedOp},
         {"var_mean", kFusedOp},
+        // Kernels that compute coordinates.
+        {"upsample_bicubic2d", kFusedOp},
+        {"upsample_bicubic2d_backward", kFusedOp},
+        {"upsample_bilinear2d", kFusedOp},
+        {"upsample_bilinear2d_backward", kFusedOp},
+        {"upsample_linear1d", kFusedOp},
+        {"upsample_linear1d_backward", kFusedOp},
+        {"upsample_trilinear3d", kFusedOp},
+        {"upsample_trilinear3d_backward", kFusedOp},
     };
     std::sort(table.begin(), table.end(),
               [](const AtenOp& a, const AtenOp& b) { return a.name < b.name; });

@@ -253,6 +253,100 @@ std::vector<Tensor> Variance(std::string_view name, Args args, const Steps& s) {
   return name.ends_with("mean") ? std::vector<Tensor>{result, mean} : std::vector<Tensor>{result};
 }
 
+// grad * target * (sigmoid(target x) - 1): the difference cancels where x is on the right side.
+// ATen's kernel has exp(-target x) / (1 + exp(-target x)) instead.
+std::vector<Tensor> SoftMarginLossBackward(Args args, const Steps& s) {
+  const Tensor grad = args[0].toTensor(), x = args[1].toTensor(), target = args[2].toTensor();
+  const Tensor slope = s.N(s.Wide(s.Times(target, x).sigmoid()) - 1);
+  const Tensor out = s.Times(s.Times(target, grad), slope);
+  const bool mean = args[3].toInt() == at::Reduction::Mean;
+  return {mean ? s.N(out / static_cast<double>(x.numel())) : out};
+}
+
+// --- Interpolation ---
+// The coordinates, and from them the weights, are computed inside the kernel, in the program's
+// dtype: an ULP of a coordinate moves the result by the difference of neighbours, and next to a
+// grid point the small weights are what is left of large terms. Neither is relative to the operand.
+
+// `amplitude` 0: the same without noise.
+struct Interpolation {
+  Noise& noise;
+  double amplitude;
+
+  double N(double value) const { return noise.Nudged(value, amplitude); }
+  Tensor N(const Tensor& t, double terms = 1) const {
+    return noise.Nudged(t, amplitude * std::max(1.0, kFullModel.per_root_terms * std::sqrt(terms)));
+  }
+
+  // ATen/native/UpSample.h: cubic_convolution1 and cubic_convolution2, step by step.
+  double Near(double x) const {
+    constexpr double a = -0.75;
+    return N(N(N(N(N((a + 2) * x) - (a + 3)) * x) * x) + 1);
+  }
+  double Far(double x) const {
+    constexpr double a = -0.75;
+    return N(N(N(N(N(N(a * x) - 5 * a) * x) + 8 * a) * x) - 4 * a);
+  }
+
+  // What each of the `out` places takes from each of the `in`: (out, in).
+  Tensor Weights(int64_t in, int64_t out, bool cubic, bool align, const IValue& factor) const {
+    double step = static_cast<double>(in) / static_cast<double>(out);
+    if (align) {
+      step = out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
+    } else if (factor.isDouble() && factor.toDouble() > 0) {
+      step = 1 / factor.toDouble();
+    }
+    step = N(step);
+    Tensor weights = at::zeros({out, in}, at::kDouble);
+    auto to = weights.accessor<double, 2>();
+    for (int64_t i = 0; i < out; ++i) {
+      const double middle = static_cast<double>(i) + 0.5;
+      double at = align ? N(step * static_cast<double>(i)) : N(N(step * middle) - 0.5);
+      if (!cubic) at = std::max(at, 0.0);
+      const auto first = static_cast<int64_t>(std::floor(at));
+      const double t = at - std::floor(at), rest = N(1 - t);
+      const auto add = [&](int64_t place, double weight) {
+        to[i][std::clamp<int64_t>(place, 0, in - 1)] += weight;
+      };
+      if (cubic) {
+        add(first - 1, Far(N(t + 1)));
+        add(first, Near(t));
+        add(first + 1, Near(rest));
+        add(first + 2, Far(N(rest + 1)));
+      } else {
+        add(first, rest);
+        add(first + 1, t);
+      }
+    }
+    return weights;
+  }
+};
+
+// (x, output_size, align_corners, factors...); backward: (grad, output_size, input_size, ...).
+Tensor Interpolate(std::string_view name, Args args, const Interpolation& how) {
+  const bool backward = name.ends_with("_backward");
+  const bool cubic = name.starts_with("upsample_bicubic");
+  const size_t at = backward ? 3 : 2;
+  Tensor x = args[0].toTensor();
+  const auto out = args[1].toIntVector();
+  const auto in = backward ? args[2].toIntVector() : x.sizes().vec();
+  for (size_t d = 0; d < out.size(); ++d) {
+    const auto dim = static_cast<int64_t>(d) + 2;
+    const Tensor weights =
+        how.Weights(in[d + 2], out[d], cubic, args[at].toBool(), args[at + 1 + d]);
+    const Tensor applied = at::matmul(how.N(x).movedim(dim, -1), backward ? weights : weights.t());
+    const auto terms = static_cast<double>(x.size(dim)) / static_cast<double>(applied.size(-1));
+    x = how.N(applied, terms).movedim(-1, dim);
+  }
+  return x;
+}
+
+// `plain` and what noise does to it: the kernel's own result stays the reference.
+Tensor InterpolateWithNoise(std::string_view name, Args args, const Tensor& plain, Noise& noise) {
+  return plain + Interpolate(name, args, {noise, kFullModel.nudge}) -
+         Interpolate(name, args, {noise, 0});
+}
+
 std::vector<Tensor> Dispatch(std::string_view name, Args args, const Steps& s) {
   if (name == "native_layer_norm") return LayerNorm(args, s);
   if (name == "native_layer_norm_backward") return LayerNormBackward(args, s);
@@ -267,6 +361,7 @@ std::vector<Tensor> Dispatch(std::string_view name, Args args, const Steps& s) {
   if (name == "gelu") return Gelu(args, s);
   if (name == "gelu_backward") return GeluBackward(args, s);
   if (name == "logsumexp") return LogSumExp(args, s);
+  if (name == "soft_margin_loss_backward") return SoftMarginLossBackward(args, s);
   return Variance(name, args, s);
 }
 
@@ -280,6 +375,7 @@ std::vector<at::Tensor> FusedWithNoise(std::string_view name, std::span<const c1
       return {};
     }
   }
+  if (name.starts_with("upsample_")) return {InterpolateWithNoise(name, args, plain[0], noise)};
   std::vector<Tensor> results = Dispatch(name, args, Steps{noise});
   for (size_t i = 0; i < results.size() && i < plain.size(); ++i) {
     if (!plain[i].defined() || plain[i].numel() != results[i].numel()) {

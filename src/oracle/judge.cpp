@@ -190,6 +190,13 @@ std::vector<Comparison> Judgement::Repeats(const RungRun& run) {
       c.wrong_at = SampledPositions(wrong);
       c.eager = c.reference = Sample(first);
       c.got = Sample(second);
+      // PyTorch's own rules, asked about the two results.
+      c.assert_close = AssertClose(*a, *b);
+      if (options_.same) {
+        const at::Tensor* fp64 =
+            envelope == nullptr ? nullptr : Find(envelope->reference().observation, quantity);
+        c.pytorch_same = options_.same(*a, *b, fp64 != nullptr ? fp64->to(a->device()) : *a);
+      }
       c.note = "the same call on the same values gives another result";
       found.push_back(std::move(c));
     }

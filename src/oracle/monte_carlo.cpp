@@ -16,6 +16,7 @@
 #include "gradfuzz/oracle/exact_ops.h"
 #include "gradfuzz/oracle/fused.h"
 #include "gradfuzz/oracle/noise.h"
+#include "gradfuzz/support/rng.h"
 
 namespace gradfuzz::oracle {
 namespace {
@@ -104,7 +105,8 @@ class Session {
       : precision_(precision),
         options_(options),
         replay_(*replay),
-        noise_(precision, options.seed) {}
+        noise_(precision, options.seed),
+        inside_(PrecisionOf(at::kFloat), Rng(options.seed).Fork("inside").Next()) {}
 
   void Enter(evaluate::Phase phase) { phase_ = phase; }
   bool Active() const { return phase_ != evaluate::Phase::kDone; }
@@ -137,6 +139,7 @@ class Session {
   const ReplayOptions& options_;
   Replay& replay_;
   Noise noise_;
+  Noise inside_;  // of kernels for low precision: they compute in float32
   evaluate::Phase phase_ = evaluate::Phase::kDone;
   size_t next_ = 0;  // decision of the trace that comes next
   // The memory of values that went through some rounding; kept alive, so that no address returns.
@@ -317,6 +320,14 @@ void Session::Evaluate(const c10::OperatorHandle& op, const OpInfo& info, Stack*
         if (plain_results[i].defined()) {
           CopyRaw(plain_results[i], again[again.size() - results + i].toTensor());
         }
+      }
+    }
+    // float32 inside is exact by comparison, but not where a kernel cancels.
+    if ((info.traits & kFusedOp) != 0) {
+      const Below below;
+      const auto noisy = FusedWithNoise(info.name, args, plain_results, inside_);
+      for (size_t i = 0; i < noisy.size() && i < results; ++i) {
+        if (noisy[i].defined() && plain_results[i].defined()) plain_results[i].copy_(noisy[i]);
       }
     }
     for (const Tensor& t : plain_results) {

@@ -26,7 +26,7 @@ enum AtenTrait : uint32_t {
   kModuloOp = 1u << 4,
   // Its integer results are choices among equals at a tie (max, sort, topk).
   kPicksOp = 1u << 5,
-  // Cancels inside one kernel: replayed by its decomposition (fused.h).
+  // Cancels, or computes coordinates, inside one kernel: replayed by its decomposition (fused.h).
   kFusedOp = 1u << 6,
   // Its kernel is a composition of other operators, each of which is nudged instead.
   kThroughOp = 1u << 7,

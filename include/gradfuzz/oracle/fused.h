@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fused kernels that cancel inside (normalisations, softmax backward, variance, logsumexp), spelled
-// out with noise after every step.
+// Fused kernels that cancel inside (normalisations, softmax backward, variance, logsumexp) or that
+// compute with numbers which are no operand (interpolation), spelled out with noise after every
+// step.
 //
 // Noise on operands and result of such a kernel misses what its inner rounding can do: the mean is
 // subtracted inside, from operands that moved together. The formulas are those of Inductor's
-// decompositions and of ATen's kernels, which agree in their terms.
+// decompositions and of ATen's kernels; where these differ in their terms, those that lose more.
 #pragma once
 
 #include <ATen/core/Tensor.h>

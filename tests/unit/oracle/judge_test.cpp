@@ -599,6 +599,20 @@ TEST(RepeatsTest, Nondeterministic) {
   EXPECT_EQ(outcome.verdict, Verdict::kNondeterministic);
   EXPECT_EQ(outcome.first_wrong_rung, "inductor");
   EXPECT_EQ(Find(outcome, "repeat grad x1").verdict, Verdict::kNondeterministic);
+  EXPECT_FALSE(Find(outcome, "repeat grad x1").assert_close);
+}
+
+TEST(RepeatsTest, PyTorchsRuleIsAsked) {
+  const Program p = Smooth();
+  std::vector<RungRun> rungs = {EagerRung(p), EagerRung(p, "inductor")};
+  *rungs[1].repeats[0].gradients[1] += 0.5;
+  JudgeOptions options;
+  options.same = [](const at::Tensor& reference, const at::Tensor& result, const at::Tensor& fp64) {
+    EXPECT_EQ(fp64.scalar_type(), at::kDouble);
+    return reference.equal(result);
+  };
+  const Outcome outcome = Judge(p, "real", rungs, options);
+  EXPECT_FALSE(Find(outcome, "repeat grad x1").pytorch_same);
 }
 
 TEST(RepeatsTest, OrderOfAdditionsIsFree) {

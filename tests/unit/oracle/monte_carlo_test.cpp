@@ -232,58 +232,100 @@ Arg Sum(Build& b, const Arg& x) { return b.Op("sum", {x}); }
 
 INSTANTIATE_TEST_SUITE_P(
     All, FusedTest,
-    testing::Values(Fused{"LayerNormSum",
-                          [](Build& b, const Arg& x) {
-                            return Sum(b, b.Op("nn.functional.layer_norm", {x, Arg::Ints({3})}));
-                          },
-                          1e-7, 1e-8},
-                    Fused{"LayerNormOfOne",
-                          [](Build& b, const Arg& x) {
-                            const Arg one = b.Op("Tensor.reshape", {x, Arg::Ints({12, 1})});
-                            return b.Op("nn.functional.layer_norm", {one, Arg::Ints({1})});
-                          },
-                          1e-6, 1e-6},
-                    Fused{"GroupNormSum",
-                          [](Build& b, const Arg& x) {
-                            return Sum(b, b.Op("nn.functional.group_norm", {x, Arg(1)}));
-                          },
-                          1e-7, 1e-8},
-                    Fused{"BatchNormSum",
-                          [](Build& b, const Arg& x) {
-                            return Sum(b, b.Op("native_batch_norm",
-                                               {x, Arg(), Arg(), Arg(), Arg(), Arg(true), Arg(0.1),
-                                                Arg(1e-5)},
-                                               {}, 3));
-                          },
-                          1e-7, 1e-8},
-                    Fused{"SoftmaxSum",
-                          [](Build& b, const Arg& x) {
-                            return Sum(b, b.Op("softmax", {x, Arg(-1)}));
-                          },
-                          1e-8, 1e-9},
-                    Fused{"LogSoftmaxOfOne",
-                          [](Build& b, const Arg& x) {
-                            const Arg one = b.Op("Tensor.reshape", {x, Arg::Ints({12, 1})});
-                            return b.Op("log_softmax", {one, Arg(-1)});
-                          },
-                          1e-8, 0},
-                    Fused{"LogSumExp",
-                          [](Build& b, const Arg& x) {
-                            return b.Op("logsumexp", {x, Arg(-1)});
-                          },
-                          1e-8, 1e-9},
-                    Fused{"Gelu",
-                          [](Build& b, const Arg& x) {
-                            return b.Op("nn.functional.gelu", {b.Op("sub", {x, Arg(8)})});
-                          },
-                          1e-8, 1e-9},
-                    Fused{"VarOfConstant",
-                          [](Build& b, const Arg& x) {
-                            const Arg three = b.Op("add", {b.Op("mul", {x, Arg(0)}), Arg(3)});
-                            return b.Op("var", {three, Arg(-1)});
-                          },
-                          1e-16, 0}),
+    testing::Values(
+        Fused{"LayerNormSum",
+              [](Build& b, const Arg& x) {
+                return Sum(b, b.Op("nn.functional.layer_norm", {x, Arg::Ints({3})}));
+              },
+              1e-7, 1e-8},
+        Fused{"LayerNormOfOne",
+              [](Build& b, const Arg& x) {
+                const Arg one = b.Op("Tensor.reshape", {x, Arg::Ints({12, 1})});
+                return b.Op("nn.functional.layer_norm", {one, Arg::Ints({1})});
+              },
+              1e-6, 1e-6},
+        Fused{"GroupNormSum",
+              [](Build& b, const Arg& x) {
+                return Sum(b, b.Op("nn.functional.group_norm", {x, Arg(1)}));
+              },
+              1e-7, 1e-8},
+        Fused{"BatchNormSum",
+              [](Build& b, const Arg& x) {
+                return Sum(b, b.Op("native_batch_norm",
+                                   {x, Arg(), Arg(), Arg(), Arg(), Arg(true), Arg(0.1), Arg(1e-5)},
+                                   {}, 3));
+              },
+              1e-7, 1e-8},
+        Fused{"SoftmaxSum",
+              [](Build& b, const Arg& x) {
+                return Sum(b, b.Op("softmax", {x, Arg(-1)}));
+              },
+              1e-8, 1e-9},
+        Fused{"LogSoftmaxOfOne",
+              [](Build& b, const Arg& x) {
+                const Arg one = b.Op("Tensor.reshape", {x, Arg::Ints({12, 1})});
+                return b.Op("log_softmax", {one, Arg(-1)});
+              },
+              1e-8, 0},
+        Fused{"LogSumExp",
+              [](Build& b, const Arg& x) {
+                return b.Op("logsumexp", {x, Arg(-1)});
+              },
+              1e-8, 1e-9},
+        Fused{"Gelu",
+              [](Build& b, const Arg& x) {
+                return b.Op("nn.functional.gelu", {b.Op("sub", {x, Arg(8)})});
+              },
+              1e-8, 1e-9},
+        // Inductor's sigmoid - 1, far on the right side: 0 but for rounding.
+        Fused{"SoftMarginLoss",
+              [](Build& b, const Arg& x) {
+                const Arg far = b.Op("add", {x, Arg(40)});
+                return b.Op("nn.functional.soft_margin_loss", {far, b.Op("ones_like", {x})});
+              },
+              0, 1e-8},
+        Fused{"VarOfConstant",
+              [](Build& b, const Arg& x) {
+                const Arg three = b.Op("add", {b.Op("mul", {x, Arg(0)}), Arg(3)});
+                return b.Op("var", {three, Arg(-1)});
+              },
+              1e-16, 0}),
     [](const auto& row) { return std::string(row.param.name); });
+
+struct Resize {
+  const char* op;
+  std::vector<int64_t> in, out;
+};
+
+// An ULP of a coordinate moves an interpolation by hundreds of ULP of its operand: eager's own
+// float32 result must lie well inside the tolerance, which must stay far below a neighbour's
+// weight.
+TEST(InterpolationTest, CoordinatesRound) {
+  const Resize rows[] = {{"upsample_linear1d", {2, 1, 1000}, {999}},
+                         {"upsample_bilinear2d", {1, 2, 3, 200}, {5, 133}},
+                         {"upsample_bicubic2d", {1, 1, 400, 2}, {301, 3}},
+                         {"upsample_bicubic2d", {2, 1, 7, 1}, {3, 1}},
+                         {"upsample_trilinear3d", {1, 1, 2, 3, 90}, {3, 2, 31}}};
+  for (const Resize& row : rows) {
+    for (const bool align : {false, true}) {
+      Build b;
+      const Arg x = b.Leaf(row.in, Normal(1, 30));
+      b.Out(b.Op(row.op, {x, Arg::Ints(row.out), Arg(align)}), Normal(2));
+      Calibrated c(b.Done(), 16);
+      const evaluate::Observation eager = evaluate::Interpret(c.program(), {});
+      ASSERT_EQ(eager.error, "");
+      for (const Quantity& q : {kOut0, kGrad0}) {
+        const Elements values = Flatten(*Find(eager, q));
+        const double scale = q == kOut0 ? 90 : 3;
+        for (size_t i = 0; i < values.size(); ++i) {
+          const double tolerance = c.envelope().Tolerance(q, i);
+          EXPECT_LE(Distance(values, c.Reference(q), i), 0.5 * tolerance) << row.op << " " << i;
+          EXPECT_LT(tolerance, 3e-3 * scale) << row.op << " " << i;
+        }
+      }
+    }
+  }
+}
 
 TEST(DecisionTest, FollowedTracesKeepNearTies) {
   // sin at two neighbours: which one is the larger is a matter of rounding.

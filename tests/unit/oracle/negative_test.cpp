@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "build.h"
+#include "gradfuzz/evaluate/dispatch.h"
 #include "gradfuzz/oracle/monte_carlo.h"
 #include "gradfuzz/oracle/tolerance.h"
 #include "gradfuzz/program/emit.h"
@@ -237,6 +238,27 @@ Program SinSquaredPlusCosSquared() {
   return b.Out(b.Op("add", {b.Op("mul", {s, s}), b.Op("mul", {c, c})})).Done();
 }
 
+Program InterpolateCoordinates() {
+  Build b;
+  const Arg x = b.Leaf({1, 1, 50, 3}, Normal(1, 30));
+  const auto call = [&](std::vector<int64_t> size, const char* mode, bool align) {
+    return b.Op(
+        "nn.functional.interpolate", {x},
+        {{"size", Arg::Ints(std::move(size))}, {"mode", Arg(mode)}, {"align_corners", Arg(align)}});
+  };
+  const Arg cubic = call({23, 7}, "bicubic", false), linear = call({37, 2}, "bilinear", true);
+  return b.Out(cubic, Normal(2)).Out(linear, Normal(3)).Done();
+}
+
+Program SoftMarginTail(DType dtype) {
+  Build b(dtype);
+  const Arg x = b.Leaf({8}, Values({-40, -3, 0, 5, 12, 17, 40, 62}));
+  const Arg target = b.Leaf({8}, Ints(1, 1, 1), false);
+  return b.Out(b.Op("nn.functional.soft_margin_loss", {x, target})).Done();
+}
+Program SoftMarginTail() { return SoftMarginTail(DType::kFloat32); }
+Program Bfloat16SoftMarginTail() { return SoftMarginTail(DType::kBFloat16); }
+
 const Negative kNegatives[] = {
     {"acos_near_one", "acos of a quotient that is 1 but for rounding", AcosNearOne},
     {"amax_ties", "amax and amin of equal elements", AmaxTies},
@@ -244,6 +266,8 @@ const Negative kNegatives[] = {
     {"bf16_chain", "bfloat16 intermediates may stay in float32", Bfloat16Chain},
     {"bf16_scatter", "bfloat16 partial sums of a scatter cancel, in any order", Bfloat16Scatter},
     {"bf16_softmax", "bfloat16 log_softmax after a scaling", Bfloat16Softmax},
+    {"bf16_soft_margin_tail", "bfloat16 slope of soft_margin_loss: sigmoid - 1 in float32",
+     Bfloat16SoftMarginTail},
     {"cancelling_matmul", "(x + 1) y - (x y + sum y) cancels", CancellingMatmul},
     {"cancelling_sum", "a sum over u and -u", CancellingSum},
     {"cdist_equal_points", "cdist of equal points: the gradient at distance 0", CdistOfEqualPoints},
@@ -252,6 +276,8 @@ const Negative kNegatives[] = {
     {"exp_large", "exp at the edges of overflow and underflow", ExpLarge},
     {"fp16_chain", "float16 difference of equal products", Float16Chain},
     {"gelu_tail", "gelu far below 0: 1 + erf cancels", GeluTail},
+    {"interpolate", "interpolation coordinates and weights are rounded in the kernel",
+     InterpolateCoordinates},
     {"kinks", "abs, relu, clamp and maximum at their kinks", Kinks},
     {"layer_norm_one", "layer_norm over one element", LayerNormOne},
     {"layer_norm_sum", "the sum of layer_norm has gradient 0", LayerNormSum},
@@ -265,6 +291,7 @@ const Negative kNegatives[] = {
     {"rounding_noise", "x * 0.7 / 0.7 - x is noise", ReluOfRoundingNoise},
     {"sin2_cos2", "sin^2 + cos^2 has gradient 0", SinSquaredPlusCosSquared},
     {"sin_large", "sin of large arguments", SinOfLarge},
+    {"soft_margin_tail", "slope of soft_margin_loss: sigmoid - 1 cancels", SoftMarginTail},
     {"softmax_huge_logits", "softmax of huge and infinite logits", SoftmaxHugeLogits},
     {"sort_ties", "sort of equal elements", SortTies},
     {"sqrt_at_zero", "infinite slope of sqrt at 0", SqrtAtZero},
@@ -272,7 +299,25 @@ const Negative kNegatives[] = {
     {"var_constant", "var and std of constant rows", VarOfConstant},
 };
 
-class NegativeTest : public testing::TestWithParam<Negative> {};
+// Stands for torch.nn.functional.interpolate, which only Python knows.
+Result<std::vector<at::Tensor>> Interpolate(const program::Statement& statement,
+                                            std::span<const at::Tensor> values) {
+  const auto& mode = statement.kwargs[1].second.As<std::string>();
+  const at::Tensor& x = values[static_cast<size_t>(statement.args[0].As<program::ValueRef>().id)];
+  std::vector<int64_t> size;
+  for (const Arg& n : statement.kwargs[0].second.As<program::ArgList>()) {
+    size.push_back(n.As<int64_t>());
+  }
+  const bool align = statement.kwargs[2].second.As<bool>();
+  return std::vector<at::Tensor>{mode == "bicubic" ? at::upsample_bicubic2d(x, size, align)
+                                                   : at::upsample_bilinear2d(x, size, align)};
+}
+
+class NegativeTest : public testing::TestWithParam<Negative> {
+ protected:
+  void SetUp() override { evaluate::SetPythonCall(Interpolate); }
+  void TearDown() override { evaluate::SetPythonCall(nullptr); }
+};
 
 TEST_P(NegativeTest, FileIsUpToDate) {
   const Negative& negative = GetParam();
