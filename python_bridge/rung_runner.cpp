@@ -142,6 +142,9 @@ class Pack {
         return false;
       }
     }
+    // The same values once more: a rung that differs from itself is nondeterministic. Before the
+    // second call, whose sizes may have the first ones run by another graph.
+    repeat_ = Execute(0, nullptr);
     if (!packed_.call.second_leaves.empty()) {
       for (int draw = 0; draw < std::max(options_.draws, 1); ++draw) {
         second_draws_.push_back(Execute(draw, nullptr, true));
@@ -152,8 +155,6 @@ class Pack {
         }
       }
     }
-    // The same values once more: a rung that differs from itself is nondeterministic.
-    repeat_ = Execute(0, nullptr);
     seconds_ = Now() - start;
     return true;
   }

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "gradfuzz/isolate/ladder.h"
 #include "gradfuzz/isolate/neighbours.h"
 #include "gradfuzz/program/cost.h"
+#include "gradfuzz/reduce/op_class.h"
 
 namespace gradfuzz::isolate {
 namespace {
@@ -15,6 +17,15 @@ bool IsPowerOfTwo(int n) { return n > 0 && (n & (n - 1)) == 0; }
 
 double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// True when every operator of `reduced` is called in `program`.
+bool CallsAll(const program::Program& program, const program::Program& reduced) {
+  std::set<std::string> called;
+  for (const program::Statement& s : program.statements) called.insert(reduce::BareName(s.op));
+  return std::ranges::all_of(reduced.statements, [&](const program::Statement& s) {
+    return called.count(reduce::BareName(s.op)) > 0;
+  });
 }
 
 }  // namespace
@@ -41,7 +52,10 @@ std::optional<size_t> Deduplicator::Recognise(const CaseResult& seen) const {
     if (known.target.bug != target.bug || known.target.device != target.device) continue;
     if (known.target.rung != target.rung && target.rung != "inductor") continue;
     if (!seen.program) continue;
-    if (Contains(*seen.program, SkeletonOf(known.finding.reduced))) return i;
+    if (!Contains(*seen.program, SkeletonOf(known.finding.reduced))) continue;
+    // Without a cure to ask, a skeleton such as "pointwise" would take in whatever comes.
+    if (known.cure.is_null() && !CallsAll(*seen.program, known.finding.reduced)) continue;
+    return i;
   }
   return std::nullopt;
 }

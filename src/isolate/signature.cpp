@@ -223,6 +223,13 @@ Target TargetOf(const Outcome& outcome) {
     if (bug == BugClass::kNone || !IsFinding(c.verdict)) continue;
     if (target.bug == BugClass::kNone || bug < target.bug) target.bug = bug;
   }
+  if (target.bug == BugClass::kMissing) {
+    for (const Comparison& c : rung->comparisons) {
+      // "None, ..." before "a gradient, ..." before "zeros, ...": the gravest comes first.
+      if (ClassOf(c) != BugClass::kMissing) continue;
+      if (target.error.empty() || c.note < target.error) target.error = c.note;
+    }
+  }
   return target;
 }
 

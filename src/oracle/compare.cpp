@@ -121,8 +121,10 @@ CheapResult CompareCheaply(const program::Program& program, const Quantity& quan
   if (a == nullptr && b == nullptr) return {};
   if (a == nullptr || b == nullptr) {
     if (quantity.kind != Quantity::Kind::kGradient) return Metadata("present on one side only");
+    if (b == nullptr) return {Verdict::kMissingGradient, false, "None, where eager has a gradient"};
+    const bool zeros = (*b == 0).all().item<bool>();
     return {Verdict::kMissingGradient, false,
-            b == nullptr ? "None, where eager has a gradient" : "a gradient, where eager has None"};
+            zeros ? "zeros, where eager has None" : "a gradient, where eager has None"};
   }
   if (a->scalar_type() != b->scalar_type()) {
     return Metadata(std::string("dtype ") + at::toString(b->scalar_type()) + " instead of " +

@@ -51,6 +51,12 @@ constexpr Refusal kRefusals[] = {
      "view 1 was an as_strided() call. as_strided() is non-compositional, and therefore is not "
      "possible to functionalize properly today,so this behavior is banned in compile.",
      "documented limit on writes through as_strided"},
+    {"this is banned as the behavior is not well defined",
+     "RuntimeError: functionalization encountered a tensor being mutated that has internal "
+     "overlap. "
+     "When using torch.compile (or running functionalization directly), this is banned as the "
+     "behavior is not well defined.",
+     "documented limit on writes into memory that overlaps itself"},
     {"does not support forward-mode AD", "compiled code does not support forward-mode AD",
      "documented limit of AOTAutograd"},
     {"Trying to use forward AD with", "Trying to use forward AD with CompiledFunctionBackward",

@@ -41,7 +41,7 @@ struct Target {
   BugClass bug = BugClass::kNone;
   std::string rung;    // the first wrong one
   std::string device;  //
-  std::string error;   // ErrorKey, for errors
+  std::string error;   // ErrorKey, for errors; for a missing gradient, what is there instead
 
   bool operator==(const Target&) const = default;
 };

@@ -43,8 +43,10 @@ class Ties {
 
   // Whether `got` (all real gradients of one run) is a member of the set. `off`: the elements out
   // of tolerance, most wrong first; they are probed first.
-  // RETURNS: nothing when it cannot be told: more elements are off than can be probed, or all of
-  // them lie where rounding decides between branches that are 0/0 without it.
+  // RETURNS: nothing when it cannot be told: more elements are off than can be probed, all of them
+  // lie where rounding decides between branches that are 0/0 without it, or so many near ties are
+  // open that the samples have seen only some of the choices, and the result is off by no more than
+  // choices make.
   std::optional<bool> Legal(const Gradients& got,
                             const std::vector<std::pair<Quantity, size_t>>& off);
 
@@ -62,11 +64,17 @@ class Ties {
   void AddWild(const evaluate::Observation& observation);
   void Probe(const Quantity& quantity, size_t i);
   double Slack(const Quantity& quantity, size_t i) const;
+  // Whether one noisy sample in four made a choice that no other one made: Good and Turing's
+  // estimate of how many choices were never seen. (The largest of 50 values, all within rounding.)
+  bool Unexplored() const;
+  // Whether an element deviates by no more than the most that another choice makes of any.
+  bool WithinLargest(const Quantity& quantity, size_t i, double deviation);
 
   Envelope& envelope_;
   bool prepared_ = false;
   std::map<Quantity, Range> ranges_;
   std::vector<Gradients> vertices_;  // differences from the reference
+  std::vector<size_t> noisy_;        // of these, the ones that noise alone chose
   int replays_ = 0;
 };
 

@@ -251,6 +251,26 @@ TEST(DedupTest, WhatAKnownBugDoesNotExplainIsInvestigated) {
   EXPECT_EQ(dedup.findings().size(), 2u);
 }
 
+TEST(DedupTest, WithoutACureOnlyTheSameOperatorsAreTheSameBug) {
+  // Wrong whatever the settings: ablation finds no cure that a later hit could be asked with.
+  FakeRunner runner([](const Program& p, const RunOptions&) {
+    return testing::WrongIf(std::ranges::any_of(
+        p.statements, [](const program::Statement& s) { return s.op == "sin" || s.op == "exp"; }));
+  });
+  const auto feeding = [](const std::string& op) {
+    Program p;
+    testing::AddLeaf(&p, {3, 3});
+    const auto v = testing::AddCall(&p, op, {Arg::Value(0)});
+    testing::AddOutput(&p, testing::AddCall(&p, "sum", {Arg::Value(v)}));
+    return p;
+  };
+  Deduplicator dedup(nullptr, "2.11.0");
+  dedup.Handle(runner, Seen(runner, feeding("exp"), 1), {}, {});
+  using What = Deduplicator::Handled::What;
+  EXPECT_EQ(dedup.Handle(runner, Seen(runner, feeding("exp"), 2), {}, {}).what, What::kMuted);
+  EXPECT_NE(dedup.Handle(runner, Seen(runner, feeding("sin"), 3), {}, {}).what, What::kMuted);
+}
+
 TEST(DedupTest, KnownErrorsAreRecognisedByTheirText) {
   FakeRunner runner([](const Program& p, const RunOptions&) -> FakeRunner::Result {
     // The number of the node differs from program to program.

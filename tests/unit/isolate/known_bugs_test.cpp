@@ -44,6 +44,17 @@ TEST(KnownBugsTest, TheCorpusRecognisesTheClassics) {
             "178952");
 }
 
+TEST(KnownBugsTest, ZerosForNoneAreKnownTheReverseIsNot) {
+  const KnownBugs known = Corpus();
+  Target target{BugClass::kMissing, "aot_eager", "cpu", "zeros, where eager has None"};
+  const Program p = Two("add_", "sum");
+  EXPECT_EQ(IssueOf(known.Match(target, p, "", "2.15.0")), "1102");
+  target.error = "None, where eager has a gradient";
+  EXPECT_EQ(known.Match(target, p, "", "2.15.0"), nullptr);
+  target.error = "a gradient, where eager has None";
+  EXPECT_EQ(known.Match(target, p, "", "2.15.0"), nullptr);
+}
+
 TEST(KnownBugsTest, EachConditionCounts) {
   const KnownBugs known = Corpus();
   const Program scatter = Two("diagonal_scatter", "sum");

@@ -70,6 +70,15 @@ TEST(Target, OneCauseIsOneClass) {
             BugClass::kMissing);
 }
 
+TEST(Target, AMissingGradientSaysWhatIsThereInstead) {
+  Comparison zeros = Wrong("grad x0", Verdict::kMissingGradient);
+  zeros.note = "zeros, where eager has None";
+  Comparison none = Wrong("grad x1", Verdict::kMissingGradient);
+  none.note = "None, where eager has a gradient";
+  EXPECT_EQ(TargetOf(OutcomeWith({zeros})).error, zeros.note);
+  EXPECT_EQ(TargetOf(OutcomeWith({zeros, none})).error, none.note);
+}
+
 TEST(Target, AnotherKindOfWrongIsAnotherBug) {
   // An alias that is not written through (an output) and a write that is lost (the input as well)
   // are of one class, and still two bugs.

@@ -53,7 +53,11 @@ TEST(CompareCheaplyTest, NoneIsNotZeros) {
   // The reverse: eager has None, compiled zeros.
   Observation zeros = Plain();
   zeros.gradients[0] = at::zeros({2, 2});
-  EXPECT_EQ(CompareCheaply(Neg(), kGrad0, got, zeros, {}).verdict, Verdict::kMissingGradient);
+  const CheapResult reverse = CompareCheaply(Neg(), kGrad0, got, zeros, {});
+  EXPECT_EQ(reverse.verdict, Verdict::kMissingGradient);
+  EXPECT_EQ(reverse.note, "zeros, where eager has None");
+  zeros.gradients[0]->fill_(1);
+  EXPECT_EQ(CompareCheaply(Neg(), kGrad0, got, zeros, {}).note, "a gradient, where eager has None");
   EXPECT_EQ(CompareCheaply(Neg(), kGrad0, got, got, {}).verdict, Verdict::kAgree);
 }
 

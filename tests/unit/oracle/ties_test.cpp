@@ -94,6 +94,26 @@ TEST(TiesTest, IndependentRowsChooseIndependently) {
   EXPECT_EQ(WithGradient(p, {moved}), Verdict::kGradientMismatch);
 }
 
+// 200 values that rounding cannot tell apart: a choice that no sample made is one all the same.
+TEST(TiesTest, MoreNearTiesThanSamples) {
+  constexpr double kSlope = 1e-10;
+  std::vector<double> values(200);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i) / 200;
+  Build b;
+  const Arg small = b.Op("mul", {b.Leaf({200}, Values(values)), Arg(kSlope)});
+  const Program p = b.Out(b.Op("amax", {b.Op("add", {small, Arg(1.0)})}), One()).Done();
+  const auto verdict = [&](std::vector<std::pair<size_t, double>> shares) {
+    std::vector<double> g(200, 0);
+    for (const auto& [place, share] : shares) g[place] = share * kSlope;
+    return WithGradient(p, {g});
+  };
+  for (const size_t place : {3, 57, 58, 130, 199}) {
+    EXPECT_FALSE(IsFinding(verdict({{place, 1}}))) << place;
+  }
+  EXPECT_FALSE(IsFinding(verdict({{20, 0.5}, {140, 0.5}})));
+  EXPECT_EQ(verdict({{57, 2}}), Verdict::kGradientMismatch) << "mass doubled";
+}
+
 TEST(TiesTest, MaximumOfEqualOperandsSharesBetweenLeaves) {
   Build b;
   const Arg x = b.Leaf({3}, Values({1, 2, 5})), y = b.Leaf({3}, Values({1, 3, 4}));
