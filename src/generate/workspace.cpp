@@ -237,6 +237,28 @@ bool Workspace::ReadsUnsetMemory(const Statement& statement,
   });
 }
 
+// Whether a new tensor has two elements at one address: an operand's overlapping strides were kept
+// for the result (pytorch issue 180164), and what was written into it is not what it holds.
+bool Workspace::OverlapOfItsOwn(const Step& step, const std::vector<at::Tensor>& results) const {
+  return std::ranges::any_of(results, [&](const at::Tensor& result) {
+    const bool is_view = std::ranges::any_of(
+        step.operands, [&](int id) { return Buffer(value(id).first()) == Buffer(result); });
+    std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size; those of an expansion left out
+    for (int64_t d = 0; d < result.dim(); ++d) {
+      if (result.size(d) > 1 && result.stride(d) > 0) {
+        dims.emplace_back(result.stride(d), result.size(d));
+      }
+    }
+    std::ranges::sort(dims);
+    int64_t reach = 0;
+    for (const auto& [stride, size] : dims) {
+      if (!is_view && result.numel() > 0 && stride <= reach) return true;
+      reach += (size - 1) * stride;
+    }
+    return false;
+  });
+}
+
 void Workspace::Rebuild() {
   for (size_t d = 0; d < kDraws; ++d) {
     for (size_t s = 0; s < storages_.size(); ++s) {
@@ -284,7 +306,8 @@ Verdict Workspace::Add(const Statement& statement, const ops::OpRecord& record) 
     }
     results[static_cast<size_t>(d)] = std::move(*outcome);
   }
-  bool suits = Suits(results, record) && (in_place || !ReadsUnsetMemory(statement, results[0]));
+  bool suits = Suits(results, record) && (in_place || (!ReadsUnsetMemory(statement, results[0]) &&
+                                                       !OverlapOfItsOwn(step, results[0])));
   if (suits && in_place) {
     for (int d = 0; d < kDraws; ++d) {
       suits = suits && IsWithin(value(step.operands[0]).tensors[static_cast<size_t>(d)], limits_);

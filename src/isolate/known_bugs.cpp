@@ -45,6 +45,14 @@ KnownBug EntryFrom(const json& value) {
   for (const auto& [name, list] : lists) {
     if (value.contains(name)) *list = value.at(name).get<std::vector<std::string>>();
   }
+  // A misspelt class would never match, and nobody would notice.
+  for (const std::string& name : bug.bug) {
+    bool known = false;
+    for (int c = 0; c <= static_cast<int>(BugClass::kTimeout); ++c) {
+      known = known || name == Name(static_cast<BugClass>(c));
+    }
+    if (!known) throw std::invalid_argument("unknown class '" + name + "'");
+  }
   for (const std::string& text : value.value("skeleton", std::vector<std::string>())) {
     bug.skeletons.push_back(SkeletonFromText(text));
   }

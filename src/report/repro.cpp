@@ -434,6 +434,8 @@ class Script {
     if (call().autocast) parameters += ", autocast=True";
     if (plan_.own_laws) parameters += ", change=lambda c: c";
     Line("def run(" + parameters + "):  # everything that one call yields, by name");
+    // What is written in place may require a gradient afterwards, and is no leaf all the same.
+    if (plan_.gradients && WritesInPlace(f_.reduced)) Leaves();
     std::string indent = "    ";
     if (call().backward == CallPlan::Backward::kNone) {
       Line(indent + "with torch.no_grad():");
@@ -458,6 +460,10 @@ class Script {
     Line("    return seen");
   }
 
+  void Leaves() {
+    Line("    leaves = {f\"grad x{i}\": x for i, x in enumerate(xs) if x.requires_grad}");
+  }
+
   void Facts() {
     Line("    memory = [t.untyped_storage().data_ptr() for t in [*xs, *outs]]");
     Line("    for i, o in enumerate(outs):");
@@ -468,7 +474,7 @@ class Script {
   }
 
   void Gradients() {
-    Line("    leaves = {f\"grad x{i}\": x for i, x in enumerate(xs) if x.requires_grad}");
+    if (!WritesInPlace(f_.reduced)) Leaves();
     std::string cotangents = "cotangents(outs" + DrawArgument() + ")";
     if (plan_.round_cotangents) {
       cotangents = "cotangents(like or outs" + DrawArgument() + ")";

@@ -114,6 +114,7 @@ class Workspace {
  private:
   bool ReadsUnsetMemory(const program::Statement& statement,
                         const std::vector<at::Tensor>& results) const;
+  bool OverlapOfItsOwn(const Step& step, const std::vector<at::Tensor>& results) const;
   bool Suits(const std::array<std::vector<at::Tensor>, kDraws>& results,
              const ops::OpRecord& record) const;
   bool NearJump(const program::Statement& statement, const Step& step) const;

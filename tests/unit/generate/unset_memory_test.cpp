@@ -75,5 +75,26 @@ TEST(UnsetMemory, WhatReadsItIsUnsuitable) {
   EXPECT_EQ(AddCall(&workspace, "zeros_like", {n}, 1), Verdict::kAdded);
 }
 
+TEST(OverlappingResult, IsUnsuitableUnlessAView) {
+  Workspace workspace({});
+  program::Storage storage;
+  storage.numel = 5;
+  program::Leaf windows;
+  windows.sizes = {2, 3};
+  windows.strides = {2, 1};
+  const Arg x = Arg::Value(workspace.AddLeaf(storage, windows, {}, {}));
+  storage.numel = 3;
+  program::Leaf row;
+  row.sizes = {3};
+  row.strides = {1};
+  const Arg y = Arg::Value(workspace.AddLeaf(storage, row, {}, {}));
+  // Eager clones x with its strides: what is written into row 0 is in row 1 as well.
+  EXPECT_EQ(AddCall(&workspace, "select_scatter", {x, y, 0, 0}, 1), Verdict::kUnsuitable);
+  EXPECT_EQ(AddCall(&workspace, "select", {x, 0, 0}, 1), Verdict::kAdded);
+  EXPECT_EQ(AddCall(&workspace, "t", {x}, 1), Verdict::kAdded);
+  EXPECT_EQ(AddCall(&workspace, "sin", {x}, 1), Verdict::kAdded);
+  EXPECT_EQ(AddCall(&workspace, "expand_copy", {y, Arg::Ints({2, 3})}, 1), Verdict::kAdded);
+}
+
 }  // namespace
 }  // namespace gradfuzz::generate

@@ -92,6 +92,8 @@ TEST(KnownBugsTest, FaultsNameTheEntryAndTheField) {
             std::string::npos);
   EXPECT_NE(message(R"({"bugs": [{"title": "a", "clas": ["gradient"]}]})").find("clas"),
             std::string::npos);
+  EXPECT_NE(message(R"({"bugs": [{"title": "a", "class": ["gradiant"]}]})").find("gradiant"),
+            std::string::npos);
   EXPECT_NE(message(R"({"bugs": [{"title": "a", "error": "("}]})").find("entry 0"),
             std::string::npos);
   EXPECT_NE(message("{}").find("bugs"), std::string::npos);

@@ -134,6 +134,15 @@ TEST(Repro, SetsWhatTheProgramIsCompiledUnder) {
       testing::ElementsAre("functorch.activation_memory_budget=0.0", "runtime.num_threads=4"));
 }
 
+TEST(Repro, LeavesAreThoseBeforeTheCall) {
+  // x0 requires a gradient once x1 was added into it, and is no leaf.
+  Finding f = sample::Atan2Amin();
+  f.reduced.statements[0].op = "Tensor.add_";
+  const std::string script = EmitRepro(f);
+  ASSERT_NE(script.find("    leaves = {"), std::string::npos);
+  EXPECT_LT(script.find("    leaves = {"), script.find("    outs = fn("));
+}
+
 TEST(Repro, KnobsAreSpelledAsPython) {
   EXPECT_EQ(KnobStatement("inductor.cpp.simdlen", 1), "torch._inductor.config.cpp.simdlen = 1");
   EXPECT_EQ(KnobStatement("functorch.cse", false), "torch._functorch.config.cse = False");
