@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import json
 import os
 import sys
@@ -170,6 +171,22 @@ def close(expected: torch.Tensor | None, got: torch.Tensor | None) -> bool:
     return True
 
 
+@contextlib.contextmanager
+def settings(config: dict[str, Any]) -> Iterator[None]:
+    """What a program is compiled under, by the names of CALL's config."""
+    threads = torch.get_num_threads()
+    with contextlib.ExitStack() as stack:
+        for name, value in config.items():
+            part, _, key = name.partition(".")
+            if name == "runtime.num_threads":
+                torch.set_num_threads(value)
+                stack.callback(torch.set_num_threads, threads)
+            else:
+                module = importlib.import_module(f"torch._{part}.config")
+                stack.enter_context(module.patch({key: value}))
+        yield
+
+
 def run_one(module: SimpleNamespace, name: str, device: str, draws: int, totals: Totals) -> None:
     """All rungs of one program."""
     torch._dynamo.reset()
@@ -186,7 +203,7 @@ def run_one(module: SimpleNamespace, name: str, device: str, draws: int, totals:
             module.program, backend=backend, dynamic=module.CALL.get("dynamic")
         )
         try:
-            with totals.in_torch():
+            with totals.in_torch(), settings(module.CALL.get("config", {})):
                 got = [observe(function, module, device, *c) for c in calls(module, draws)]
         except Exception as error:
             totals.errors.append(f"{name}: {backend}: {type(error).__name__}")

@@ -67,6 +67,14 @@ class PlainLoopTest(unittest.TestCase):
         made = [make(draw=draw)[0].shape for make, draw in plain_loop.calls(module, 3)]
         self.assertEqual(made, [torch.Size([2, 3])] * 3 + [torch.Size([3, 3])] * 3)
 
+    def test_settings_are_set_and_put_back(self):
+        import torch._inductor.config as inductor
+
+        before = inductor.max_fusion_size, torch.get_num_threads()
+        with plain_loop.settings({"inductor.max_fusion_size": 3, "runtime.num_threads": 2}):
+            self.assertEqual((inductor.max_fusion_size, torch.get_num_threads()), (3, 2))
+        self.assertEqual((inductor.max_fusion_size, torch.get_num_threads()), before)
+
     def test_none_is_not_zero(self):
         zero = torch.zeros(2)
         self.assertTrue(plain_loop.close(None, None))
