@@ -200,7 +200,16 @@ std::string Accusation(const Outcome& outcome) {
   const RungOutcome* rung = FirstWrong(outcome);
   if (rung == nullptr) return InWords(outcome.verdict);
   const std::vector<const Comparison*> wrong = WrongComparisons(*rung);
-  if (wrong.empty()) return InWords(rung->verdict);
+  if (wrong.empty()) {
+    // An error below silent wrong values: the values are what a reader must not miss.
+    for (const RungOutcome& higher : outcome.rungs) {
+      if (IsFinding(higher.verdict) && !WrongComparisons(higher).empty()) {
+        return InWords(rung->verdict) + std::string("; ") + OneLine(higher.rung) + ": " +
+               InWords(higher.verdict);
+      }
+    }
+    return InWords(rung->verdict);
+  }
   // One phrase per kind, in order of gravity: "wrong gradient of x0 and x1".
   std::vector<std::string> phrases;
   for (size_t i = 0; i < wrong.size();) {

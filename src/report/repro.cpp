@@ -358,9 +358,10 @@ class Script {
                                   : "";
     const size_t minor = torch.find('.', torch.find('.') + 1);
     const std::string version = minor == std::string::npos ? "" : torch.substr(0, minor) + ".*";
+    const RungOutcome* wrong = FirstWrong(f_.outcome);
     if (IsIdentifier(version, ".*")) {
       Line("# expect: " + version + " " + plan_.device + " " + plan_.rung + " " +
-           Name(f_.outcome.verdict));
+           Name(wrong != nullptr ? wrong->verdict : f_.outcome.verdict));
     }
     if (!f_.workaround.empty()) Line("# workaround: " + OneLine(f_.workaround));
     Line("#");

@@ -35,5 +35,21 @@ TEST(DescribeTest, SidesOfNaNAndInfGoByTheirPlaces) {
       Sides(NotFinite(2, kInf, kNaN), "inductor").starts_with("float64 sides with neither"));
 }
 
+TEST(DescribeTest, AnErrorDoesNotHideWrongValuesAboveIt) {
+  Outcome outcome;
+  outcome.first_wrong_rung = "aot_eager_decomp_partition";
+  RungOutcome raises, wrong;
+  raises.rung = outcome.first_wrong_rung;
+  raises.verdict = Verdict::kRuntimeError;
+  wrong.rung = "inductor";
+  wrong.verdict = Verdict::kGradientMismatch;
+  wrong.comparisons = {NotFinite(1, 1, 2)};
+  wrong.comparisons[0].verdict = Verdict::kGradientMismatch;
+  outcome.rungs = {raises, wrong};
+  EXPECT_EQ(Accusation(outcome), "raises when run; inductor: wrong gradient");
+  outcome.rungs = {raises};
+  EXPECT_EQ(Accusation(outcome), "raises when run");
+}
+
 }  // namespace
 }  // namespace gradfuzz::report
