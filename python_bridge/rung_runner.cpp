@@ -92,10 +92,7 @@ std::optional<bool> DynamicFlag(const Program& program) {
 
 // The program's own config, and on top of it what the request sets.
 Knobs WithConfig(const Program& program, const Knobs& knobs) {
-  Knobs all;
-  for (const auto& [name, value] : program.call.config) {
-    all.emplace_back(name, program::ToJson(value));
-  }
+  Knobs all = program::ConfigKnobs(program.call);
   all.insert(all.end(), knobs.begin(), knobs.end());
   return all;
 }

@@ -10,11 +10,26 @@ import socket
 import struct
 import subprocess
 import tempfile
+import unittest
 from typing import Any
 
 
 class WorkerDied(RuntimeError):
     """The worker closed the connection."""
+
+
+class WorkerTestCase(unittest.TestCase):
+    """Tests that share one worker."""
+
+    worker: Worker
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.worker = Worker()
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.worker.__exit__()
 
 
 class Worker:

@@ -520,8 +520,11 @@ class _Body:
             kind = "autocast_off" if off else "autocast"
         else:
             raise ParseError(node, f"a program cannot hold 'with {ast.unparse(call)}'")
+        return self._region(kind, node.body)
+
+    def _region(self, kind: str, body: list[ast.stmt]) -> list[int] | None:
         first = len(self._statements)
-        outputs = self._block(node.body)
+        outputs = self._block(body)
         if len(self._statements) > first:
             self._regions.append({"kind": kind, "first": first, "last": len(self._statements) - 1})
         return outputs
@@ -544,12 +547,8 @@ class _Body:
             raise ParseError(node, f"{name} takes {len(names)} arguments")
         outside = dict(self._values)
         self._values.update(zip(names, [self._arg(a) for a in node.args[1:]]))
-        first = len(self._statements)
-        outputs = self._block(block.body)
+        outputs = self._region("checkpoint", block.body)
         self._values = outside
-        if len(self._statements) > first:
-            last = len(self._statements) - 1
-            self._regions.append({"kind": "checkpoint", "first": first, "last": last})
         return outputs or []
 
     def _assign(self, node: ast.Assign) -> None:

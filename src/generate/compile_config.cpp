@@ -5,13 +5,12 @@
 #include "gradfuzz/support/rng.h"
 
 namespace gradfuzz::generate {
-namespace {
 
 // Entries that torch 2.11.0 and 2.15.0 have and that change no result by design. Where a row names
 // settings of the CPU and of CUDA, they are the same thing on either; the other one does nothing.
 // Left out: aggressive_fusion, which takes minutes for a pack; max_autotune and its kin, for the
 // same reason; what is known to change strides or precision (keep_output_stride, unsafe math).
-const std::vector<ConfigRow>& Rows() {
+std::span<const ConfigRow> ConfigRows() {
   static const std::vector<ConfigRow> rows = {
       {"no_vectors", 1, {{"inductor.cpp.simdlen", 1}}},
       {"narrow_vectors", 1, {{"inductor.cpp.simdlen", 256}}},
@@ -46,21 +45,21 @@ const std::vector<ConfigRow>& Rows() {
   return rows;
 }
 
+namespace {
+
 std::vector<Alternative> Alternatives() {
   std::vector<Alternative> alternatives;
-  for (const ConfigRow& row : Rows()) alternatives.push_back({row.name, row.weight});
+  for (const ConfigRow& row : ConfigRows()) alternatives.push_back({row.name, row.weight});
   return alternatives;
 }
 
 }  // namespace
 
-std::span<const ConfigRow> ConfigRows() { return Rows(); }
-
 const ConfigRow* ConfigOfSlice(uint64_t seed, const Weights& weights) {
   Rng rng = Rng(seed / kSliceSeeds).Fork("settings");
   if (!Chance(rng, weights, kConfigFeature, kConfigShare)) return nullptr;
   const auto row = Draw(rng, weights, "config.", Alternatives());
-  return row ? &Rows()[*row] : nullptr;
+  return row ? &ConfigRows()[*row] : nullptr;
 }
 
 void AppendConfigNames(std::vector<std::string>* names) {

@@ -97,6 +97,20 @@ bool Jumped(const at::Tensor& a, const at::Tensor& b) {
 
 }  // namespace
 
+bool MayOverlap(const at::Tensor& tensor) {
+  std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size
+  for (int64_t d = 0; d < tensor.dim(); ++d) {
+    if (tensor.size(d) > 1) dims.emplace_back(tensor.stride(d), tensor.size(d));
+  }
+  std::sort(dims.begin(), dims.end());
+  int64_t reach = 0;
+  for (const auto& [stride, size] : dims) {
+    if (stride <= reach) return true;
+    reach += (size - 1) * stride;
+  }
+  return false;
+}
+
 std::vector<at::Tensor> Workspace::Tensors(int draw) const {
   std::vector<at::Tensor> tensors;
   tensors.reserve(values_.size());
@@ -240,22 +254,15 @@ bool Workspace::ReadsUnsetMemory(const Statement& statement,
 // Whether a new tensor has two elements at one address: an operand's overlapping strides were kept
 // for the result (pytorch issue 180164), and what was written into it is not what it holds.
 bool Workspace::OverlapOfItsOwn(const Step& step, const std::vector<at::Tensor>& results) const {
-  return std::ranges::any_of(results, [&](const at::Tensor& result) {
+  return std::ranges::any_of(results, [&](at::Tensor result) {
     const bool is_view = std::ranges::any_of(
         step.operands, [&](int id) { return Buffer(value(id).first()) == Buffer(result); });
-    std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size; those of an expansion left out
-    for (int64_t d = 0; d < result.dim(); ++d) {
-      if (result.size(d) > 1 && result.stride(d) > 0) {
-        dims.emplace_back(result.stride(d), result.size(d));
-      }
+    if (is_view || result.numel() == 0) return false;
+    // An expansion is none of that: its elements are one on purpose.
+    for (int64_t d = result.dim(); d-- > 0;) {
+      if (result.stride(d) == 0) result = result.select(d, 0);
     }
-    std::ranges::sort(dims);
-    int64_t reach = 0;
-    for (const auto& [stride, size] : dims) {
-      if (!is_view && result.numel() > 0 && stride <= reach) return true;
-      reach += (size - 1) * stride;
-    }
-    return false;
+    return MayOverlap(result);
   });
 }
 

@@ -79,6 +79,9 @@ class Judgement {
   std::vector<Comparison> CompareRung(const RungRun& run);
   Comparison Measure(const Quantity& quantity, const RunKey& key, const at::Tensor& eager,
                      const at::Tensor& got, const ElementReport* report);
+  // What PyTorch's own rules say of two results; `fp64` may be null.
+  void AskPyTorch(const at::Tensor& expected, const at::Tensor& got, const at::Tensor* fp64,
+                  Comparison* c) const;
   void TryEmulatedCasts(const RungRun& run, std::vector<Comparison>* comparisons);
   void RunSelfChecks(const RungRun& run, std::vector<Comparison>* comparisons);
   RungOutcome JudgeRung(const RungRun& run, bool is_eager);
@@ -190,18 +193,22 @@ std::vector<Comparison> Judgement::Repeats(const RungRun& run) {
       c.wrong_at = SampledPositions(wrong);
       c.eager = c.reference = Sample(first);
       c.got = Sample(second);
-      // PyTorch's own rules, asked about the two results.
-      c.assert_close = AssertClose(*a, *b);
-      if (options_.same) {
-        const at::Tensor* fp64 =
-            envelope == nullptr ? nullptr : Find(envelope->reference().observation, quantity);
-        c.pytorch_same = options_.same(*a, *b, fp64 != nullptr ? fp64->to(a->device()) : *a);
-      }
+      AskPyTorch(*a, *b,
+                 envelope == nullptr ? nullptr : Find(envelope->reference().observation, quantity),
+                 &c);
       c.note = "the same call on the same values gives another result";
       found.push_back(std::move(c));
     }
   }
   return found;
+}
+
+void Judgement::AskPyTorch(const at::Tensor& expected, const at::Tensor& got,
+                           const at::Tensor* fp64, Comparison* c) const {
+  c->assert_close = AssertClose(expected, got);
+  if (!options_.same) return;
+  c->pytorch_same =
+      options_.same(expected, got, fp64 != nullptr ? fp64->to(expected.device()) : expected);
 }
 
 Comparison Judgement::Measure(const Quantity& quantity, const RunKey& key, const at::Tensor& eager,
@@ -212,11 +219,7 @@ Comparison Judgement::Measure(const Quantity& quantity, const RunKey& key, const
   const Elements* found = envelope == nullptr ? nullptr : envelope->Reference(quantity);
   const bool usable = found != nullptr && found->size() == values.size();
   const Elements& reference = usable ? *found : expected;
-  c.assert_close = AssertClose(eager, got);
-  if (options_.same) {
-    const at::Tensor* fp64 = usable ? Find(envelope->reference().observation, quantity) : nullptr;
-    c.pytorch_same = options_.same(eager, got, fp64 != nullptr ? fp64->to(eager.device()) : eager);
-  }
+  AskPyTorch(eager, got, usable ? Find(envelope->reference().observation, quantity) : nullptr, &c);
   c.reference_scale = Scale(reference);
   c.reference = Sample(reference);
   c.eager = Sample(expected);

@@ -312,6 +312,16 @@ void Session::Evaluate(const c10::OperatorHandle& op, const OpInfo& info, Stack*
   }
   if (!any) return;
   ++replay_.nudged;
+  const bool is_fused = (info.traits & kFusedOp) != 0;
+  // Results from `from` on as the spelled-out kernel gives them. False: it has no spelling.
+  const auto spell_out = [&](Noise& noise, size_t from) {
+    const Below below;
+    const auto noisy = FusedWithNoise(info.name, args, plain_results, noise);
+    for (size_t i = from; i < noisy.size() && i < results; ++i) {
+      if (noisy[i].defined() && plain_results[i].defined()) plain_results[i].copy_(noisy[i]);
+    }
+    return !noisy.empty();
+  };
   if (!model.operands) {
     if (!again.empty()) {
       const Below below;
@@ -323,35 +333,16 @@ void Session::Evaluate(const c10::OperatorHandle& op, const OpInfo& info, Stack*
       }
     }
     // float32 inside is exact by comparison, but not where a kernel cancels.
-    if ((info.traits & kFusedOp) != 0) {
-      const Below below;
-      const auto noisy = FusedWithNoise(info.name, args, plain_results, inside_);
-      for (size_t i = 0; i < noisy.size() && i < results; ++i) {
-        if (noisy[i].defined() && plain_results[i].defined()) plain_results[i].copy_(noisy[i]);
-      }
-    }
+    if (is_fused) spell_out(inside_, 0);
     for (const Tensor& t : plain_results) {
       if (t.defined()) noise_.NudgeInPlace(t, ResultAmplitude(info, operands, t));
     }
     // One exception: the gradients of weight and bias are added up in the operand's dtype, a
     // partial sum for each thread (ATen/native/cpu/layer_norm_kernel.cpp and its kin).
-    if ((info.traits & kFusedOp) != 0 && info.name.ends_with("norm_backward")) {
-      const Below below;
-      const auto noisy = FusedWithNoise(info.name, args, plain_results, noise_);
-      for (size_t i = 1; i < noisy.size() && i < results; ++i) {
-        if (noisy[i].defined() && plain_results[i].defined()) plain_results[i].copy_(noisy[i]);
-      }
-    }
+    if (is_fused && info.name.ends_with("norm_backward")) spell_out(noise_, 1);
     return;
   }
-  if ((info.traits & kFusedOp) != 0) {
-    const Below below;
-    const auto noisy = FusedWithNoise(info.name, args, plain_results, noise_);
-    for (size_t i = 0; i < noisy.size() && i < results; ++i) {
-      if (noisy[i].defined() && plain_results[i].defined()) plain_results[i].copy_(noisy[i]);
-    }
-    if (!noisy.empty()) return;
-  }
+  if (is_fused && spell_out(noise_, 0)) return;
   // Operand edges: as many as the terms of an aggregation would move the sum by.
   double amplitude = model.nudge;
   for (const Tensor& t : plain_results) {

@@ -87,6 +87,21 @@ std::vector<double> NonNegativeResidual(const std::vector<std::vector<double>>& 
   return residual;
 }
 
+// Whether one noisy sample in four made a choice that no other one made: Good and Turing's estimate
+// of how many choices were never seen. (The largest of 50 values, all within rounding.)
+// `noisy`: of the vertices, those that noise alone chose.
+bool Unexplored(const std::vector<Gradients>& vertices, const std::vector<size_t>& noisy) {
+  size_t once = 0;
+  for (const size_t a : noisy) {
+    once += std::ranges::none_of(noisy, [&](size_t b) {
+      return a != b && std::ranges::all_of(vertices[a], [&](const auto& entry) {
+               return entry.second.re == vertices[b].at(entry.first).re;
+             });
+    });
+  }
+  return 4 * once > static_cast<size_t>(kTieSamples);
+}
+
 }  // namespace
 
 Replay Ties::Decide(const ReplayOptions& options) {
@@ -171,13 +186,14 @@ void Ties::Prepare() {
   }
   const Rng rng(envelope_.seed());
   const double nudge = LeafNudge(envelope_.precision());
+  std::vector<size_t> noisy_vertices;
   for (uint64_t k = 0; k < kTieSamples; ++k) {
     ReplayOptions noisy = envelope_.base();
     noisy.noise = true;
     noisy.seed = rng.Fork("tie noise", k).Next();
     const size_t before = vertices_.size();
     AddVertex(Decide(noisy));
-    if (vertices_.size() > before) noisy_.push_back(before);
+    if (vertices_.size() > before) noisy_vertices.push_back(before);
 
     Rng nudges = rng.Fork("tie leaves", k);
     ReplayOptions nudged = envelope_.base();
@@ -195,6 +211,7 @@ void Ties::Prepare() {
     };
     AddVertex(Decide(nudged));
   }
+  unexplored_ = Unexplored(vertices_, noisy_vertices);
 }
 
 double Ties::Slack(const Quantity& quantity, size_t i) const {
@@ -212,22 +229,12 @@ bool Ties::Movable(const Quantity& quantity, size_t i) {
   return range->second.high[i] - range->second.low[i] > envelope_.Tolerance(quantity, i);
 }
 
-bool Ties::Unexplored() const {
-  size_t once = 0;
-  for (const size_t a : noisy_) {
-    once += std::ranges::none_of(noisy_, [&](size_t b) {
-      return a != b && std::ranges::all_of(vertices_[a], [&](const auto& entry) {
-               return entry.second.re == vertices_[b].at(entry.first).re;
-             });
-    });
-  }
-  return 4 * once > static_cast<size_t>(kTieSamples);
-}
-
 bool Ties::WithinLargest(const Quantity& quantity, size_t i, double deviation) {
+  const Range& range = ranges_.at(quantity);
+  const Elements& reference = *envelope_.Reference(quantity);
   double largest = 0;
-  for (const Gradients& vertex : vertices_) {
-    for (const double moved : vertex.at(quantity).re) largest = std::max(largest, std::fabs(moved));
+  for (size_t k = 0; k < range.low.size(); ++k) {
+    largest = std::max({largest, range.high[k] - reference.re[k], reference.re[k] - range.low[k]});
   }
   const double rounded = envelope_.precision().model().floor * envelope_.precision().eps * largest;
   return deviation <= largest + std::max(envelope_.Tolerance(quantity, i), rounded);
@@ -277,7 +284,7 @@ std::optional<bool> Ties::Legal(const Gradients& got, const std::vector<Place>& 
     if (found == got.end()) return false;
     if (Movable(quantity, i) && Between(quantity, i, found->second.re[i])) continue;
     const double deviation = Distance(found->second, *envelope_.Reference(quantity), i);
-    if (!Unexplored() || !WithinLargest(quantity, i, deviation)) return false;
+    if (!unexplored_ || !WithinLargest(quantity, i, deviation)) return false;
     unclear = true;
   }
   if (unclear) return std::nullopt;

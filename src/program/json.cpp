@@ -249,6 +249,12 @@ json ToJson(const Arg& arg) {
   return std::visit(Visitor{}, arg.data);
 }
 
+std::vector<std::pair<std::string, json>> ConfigKnobs(const CallPlan& call) {
+  std::vector<std::pair<std::string, json>> knobs;
+  for (const auto& [name, value] : call.config) knobs.emplace_back(name, ToJson(value));
+  return knobs;
+}
+
 json ToJson(const Statement& statement) {
   json out = {{"op", statement.op}, {"args", ListToJson(statement.args)}};
   if (!statement.kwargs.empty()) {

@@ -305,10 +305,7 @@ std::string Scientific(double value) { return Rough(value); }
 // set.
 std::vector<std::pair<std::string, nlohmann::json>> Knobs(const Finding& finding,
                                                           const std::string& rung) {
-  std::vector<std::pair<std::string, nlohmann::json>> knobs;
-  for (const auto& [name, value] : finding.reduced.call.config) {
-    knobs.emplace_back(name, program::ToJson(value));
-  }
+  auto knobs = program::ConfigKnobs(finding.reduced.call);
   knobs.insert(knobs.end(), finding.run.knobs.begin(), finding.run.knobs.end());
   if (rung == "inductor_fallback") {
     knobs.insert(knobs.begin(), {"inductor.fallback_by_default", true});

@@ -12,7 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from programs import PROGRAMS  # noqa: E402
-from worker_client import Worker  # noqa: E402
+from worker_client import WorkerTestCase  # noqa: E402
 
 GRADIENT, FORWARD = "gradient_mismatch", "forward_mismatch"
 
@@ -68,20 +68,16 @@ SILENT = [
 ]
 
 
-class FaultsTest(unittest.TestCase):
+class FaultsTest(WorkerTestCase):
     @classmethod
     def setUpClass(cls) -> None:
-        cls.worker = Worker()
+        super().setUpClass()
         cls.programs = {}
         for name, text in PROGRAMS.items():
             answer = cls.worker.ask({"type": "parse", "path": name, "text": text})
             if answer["type"] != "answer":
                 raise AssertionError(f"{name}: {answer['message']}")
             cls.programs[name] = answer["program"]
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        cls.worker.__exit__()
 
     def verdict(self, fault: str, program: str) -> dict:
         run = {

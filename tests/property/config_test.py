@@ -10,7 +10,7 @@ from typing import Any
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from worker_client import Worker
+from worker_client import WorkerTestCase
 
 SLICE = 256
 RELU = """
@@ -33,15 +33,7 @@ RUN = {"rungs": ["eager", "inductor"], "draws": 1, "pack": 4}
 BUG = {"inductor.cpp.inject_relu_bug_TESTING_ONLY": "accuracy"}
 
 
-class ConfigTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.worker = Worker()
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        cls.worker.__exit__()
-
+class ConfigTest(WorkerTestCase):
     def relu(self, config: dict[str, Any]) -> dict[str, Any]:
         suffix = f"\n\nCALL = dict(config={config!r})\n" if config else ""
         parsed = self.worker.ask({"type": "parse", "path": "relu", "text": RELU + suffix})

@@ -9,21 +9,13 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from worker_client import Worker
+from worker_client import WorkerTestCase
 
 CORPUS = pathlib.Path(__file__).resolve().parents[2] / "corpus"
 SEEDS = 400
 
 
-class SpellingTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.worker = Worker()
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        cls.worker.__exit__()
-
+class SpellingTest(WorkerTestCase):
     def test_python_reads_back_as_the_same_program(self) -> None:
         request = {
             "type": "generate",

@@ -21,6 +21,9 @@ namespace gradfuzz::generate {
 // As many as a campaign compares by default: what holds on these holds on what is run.
 inline constexpr int kDraws = 3;
 
+// True when two elements may lie at one address.
+bool MayOverlap(const at::Tensor& tensor);
+
 // What is known of the elements of an integer leaf, so that it can be used as an index again.
 struct IndexFacts {
   int64_t below = 0;    // elements are in [0, below); 0 = not an index

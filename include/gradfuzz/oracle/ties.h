@@ -64,9 +64,6 @@ class Ties {
   void AddWild(const evaluate::Observation& observation);
   void Probe(const Quantity& quantity, size_t i);
   double Slack(const Quantity& quantity, size_t i) const;
-  // Whether one noisy sample in four made a choice that no other one made: Good and Turing's
-  // estimate of how many choices were never seen. (The largest of 50 values, all within rounding.)
-  bool Unexplored() const;
   // Whether an element deviates by no more than the most that another choice makes of any.
   bool WithinLargest(const Quantity& quantity, size_t i, double deviation);
 
@@ -74,7 +71,7 @@ class Ties {
   bool prepared_ = false;
   std::map<Quantity, Range> ranges_;
   std::vector<Gradients> vertices_;  // differences from the reference
-  std::vector<size_t> noisy_;        // of these, the ones that noise alone chose
+  bool unexplored_ = false;          // many choices were never seen; by Prepare
   int replays_ = 0;
 };
 

@@ -7,6 +7,9 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "gradfuzz/program/program.h"
 #include "gradfuzz/support/result.h"
@@ -18,6 +21,8 @@ inline constexpr int kFormatVersion = 1;
 nlohmann::json ToJson(const Program& program);
 nlohmann::json ToJson(const Arg& arg);
 nlohmann::json ToJson(const Statement& statement);
+// CallPlan::config in the form of RunOptions::knobs.
+std::vector<std::pair<std::string, nlohmann::json>> ConfigKnobs(const CallPlan& call);
 
 // RETURNS: a validated program, or a UsageError that names the field at fault.
 Result<Program> FromJson(const nlohmann::json& json);
