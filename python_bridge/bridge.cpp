@@ -140,7 +140,8 @@ class PythonRung : public CompiledRung {
     const evaluate::Forward forward = [&](const std::vector<at::Tensor>& leaves) {
       py::gil_scoped_acquire gil;
       try {
-        return TensorsFrom(Module("rungs").attr("call")(function_, leaves));
+        return TensorsFrom(
+            Module("rungs").attr("call")(function_, leaves, program::Floats(program)));
       } catch (const py::error_already_set& e) {
         Rethrow(e);
       }

@@ -140,7 +140,7 @@ class Pack {
       }
     }
     // The same values once more: a rung that differs from itself is nondeterministic. Before the
-    // second call, whose sizes may have the first ones run by another graph.
+    // second call, whose sizes and floats may have the first ones run by another graph.
     repeat_ = Execute(0, nullptr);
     if (!packed_.call.second_leaves.empty()) {
       for (int draw = 0; draw < std::max(options_.draws, 1); ++draw) {
@@ -158,11 +158,10 @@ class Pack {
 
   Observation Execute(int draw, const std::vector<at::Tensor>* cotangents, bool second = false) {
     ExecuteOptions execute;
-    execute.second_call = second;
     execute.draw = draw;
     execute.device = device_;
     execute.cotangents = cotangents;
-    return compiled_->Run(packed_, execute);
+    return compiled_->Run(second ? program::SecondCall(packed_) : packed_, execute);
   }
 
   // With a law's cotangents: one run for all programs of the pack.

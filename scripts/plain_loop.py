@@ -81,10 +81,12 @@ def load(text: str, name: str) -> SimpleNamespace:
     )
 
 
-def calls(module: SimpleNamespace, draws: int) -> list[tuple[Callable, int]]:
-    """What makes the inputs, and the draw, of each call: on the program's sizes, then on others."""
-    makers = [module.inputs] + ([module.second_inputs] if module.second_inputs else [])
-    return [(make, draw) for make in makers for draw in range(draws)]
+def calls(module: SimpleNamespace, draws: int) -> list[tuple[Callable, list[float], int]]:
+    """What makes the inputs, the floats and the draw of each call: the first ones, then the second."""
+    first = (module.inputs, module.CALL.get("floats", []))
+    second = (module.second_inputs, module.CALL.get("second_floats", []))
+    makers = [first] + ([second] if module.second_inputs else [])
+    return [(make, floats, draw) for make, floats in makers for draw in range(draws)]
 
 
 class Totals:
@@ -110,7 +112,12 @@ class Totals:
 
 
 def observe(
-    function: Callable, module: SimpleNamespace, device: str, make: Callable, draw: int
+    function: Callable,
+    module: SimpleNamespace,
+    device: str,
+    make: Callable,
+    floats: list[float],
+    draw: int,
 ) -> tuple[list[torch.Tensor], list[torch.Tensor | None]]:
     """Outputs and gradients of one call, as the module's CALL asks for them."""
     call = module.CALL
@@ -124,21 +131,12 @@ def observe(
     )
     if call.get("no_grad_first"):
         with torch.no_grad(), autocast:
-            function(*make(device=device, draw=draw))
+            function(*make(device=device, draw=draw), *floats)
     if backward == "none":
         with torch.no_grad(), autocast:
-            return list(function(*leaves)), []
-    if backward == "jvp":
-        fwd = torch.autograd.forward_ad
-        with fwd.dual_level(), autocast:
-            duals = [
-                fwd.make_dual(leaf.detach(), torch.ones_like(leaf)) if leaf.requires_grad else leaf
-                for leaf in leaves
-            ]
-            pairs = [fwd.unpack_dual(output) for output in function(*duals)]
-        return [pair.primal for pair in pairs], [pair.tangent for pair in pairs]
+            return list(function(*leaves, *floats)), []
     with autocast:
-        outputs = list(function(*leaves))
+        outputs = list(function(*leaves, *floats))
     vectors = module.cotangents(outputs, draw=draw)
     roots = [(o, c) for o, c in zip(outputs, vectors, strict=True) if o.requires_grad]
     if not roots or not wanted:

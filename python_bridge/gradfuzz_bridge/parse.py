@@ -96,7 +96,10 @@ def parse(text: str, path: str = "<program>") -> dict[str, Any]:
         if name not in functions:
             raise ParseError(None, f"has no function '{name}'")
     storages, leaves, count = _Inputs(functions["inputs"]).read()
-    body = _Body(functions["program"], count)
+    call = _call_plan(module)
+    floats = list(zip(call.pop("floats", []), call.pop("second_floats", []), strict=True))
+    classes = {n.name: n for n in module.body if isinstance(n, ast.ClassDef)}
+    body = _Body(functions["program"], count, floats, classes)
     statements, regions, outputs = body.read()
     cotangents: list[dict] = [
         {"cotangent": {"kind": "ints", "low": 1.0, "high": 1.0, "seed": 0}, "layout": "contiguous"}
@@ -116,7 +119,6 @@ def parse(text: str, path: str = "<program>") -> dict[str, Any]:
     }
     if regions:
         program["regions"] = regions
-    call = _call_plan(module)
     if "second_inputs" in functions:
         second_storages, second_leaves, _ = _Inputs(functions["second_inputs"]).read()
         call["second_storages"], call["second_leaves"] = second_storages, second_leaves
@@ -217,6 +219,8 @@ def python_arg(value: Any, values: Sequence[torch.Tensor]) -> Any:
         return float(inner)
     if key == "c":
         return complex(*(python_arg(v, values) for v in inner))
+    if key == "p":
+        return inner[0]
     if key == "u":
         return tuple(python_arg(v, values) for v in inner)
     if key == "slice":
@@ -459,21 +463,47 @@ def _cotangents(function: ast.FunctionDef) -> list[dict]:
     return found
 
 
+def _head(items: list[ast.expr]) -> tuple[ast.expr | None, list[ast.expr]]:
+    return (items[0], items[1:]) if items else (None, [])
+
+
+def _same_text(body: list[ast.stmt], expected: str) -> bool:
+    """Whether statements read as the text does; a tuple of one is the same with and without
+    parentheses."""
+    return [ast.unparse(n) for n in body] == [ast.unparse(n) for n in ast.parse(expected).body]
+
+
+def _saves(node: ast.stmt) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and _dotted(node.value.func) == "ctx.save_for_backward"
+    )
+
+
 class _Body:
     """Reads `def program(x0, x1): ...` into statements; nested calls become statements of their own."""
 
-    def __init__(self, function: ast.FunctionDef, leaves: int) -> None:
+    def __init__(
+        self,
+        function: ast.FunctionDef,
+        leaves: int,
+        floats: list[tuple[float, float]],
+        classes: dict[str, ast.ClassDef],
+    ) -> None:
         self._function = function
         names = [a.arg for a in function.args.args]
-        if len(names) != leaves:
-            raise ParseError(
-                function, f"program takes {len(names)} arguments, inputs makes {leaves}"
-            )
-        self._values: dict[str, Any] = {name: {"v": i} for i, name in enumerate(names)}
+        if len(names) != leaves + len(floats):
+            made = f"inputs makes {leaves}" + (f", CALL has {len(floats)} floats" if floats else "")
+            raise ParseError(function, f"program takes {len(names)} arguments, {made}")
+        self._values: dict[str, Any] = {name: {"v": i} for i, name in enumerate(names[:leaves])}
+        for name, pair in zip(names[leaves:], floats):
+            self._values[name] = {"p": [float(value) for value in pair]}
+        self._classes = classes
         self._next = leaves
         self._statements: list[dict] = []
         self._regions: list[dict] = []
-        self._blocks: dict[str, ast.FunctionDef] = {}  # run by torch.utils.checkpoint
+        self._blocks: dict[str, ast.FunctionDef] = {}  # called as a whole
 
     def read(self) -> tuple[list[dict], list[dict], list[int]]:
         outputs = self._block(self._function.body)
@@ -483,7 +513,10 @@ class _Body:
         return self._statements, self._regions, outputs
 
     def _block(self, body: list[ast.stmt]) -> list[int] | None:
-        for node in body:
+        skip = 0  # statements read already
+        for number, node in enumerate(body):
+            if number < skip:
+                continue
             if isinstance(node, ast.Return):
                 if isinstance(node.value, (ast.Tuple, ast.List)):
                     return [self._id(item) for item in node.value.elts]
@@ -494,14 +527,14 @@ class _Body:
                     return outputs
             elif isinstance(node, ast.FunctionDef):
                 self._blocks[node.name] = node
+            elif isinstance(node, ast.Assign) and self._is_vjp(node):
+                skip = number + self._vjp(node, body[number + 1 :])
             elif isinstance(node, ast.Assign):
                 self._assign(node)
             elif isinstance(node, ast.AugAssign):
                 self._augmented(node)
             elif isinstance(node, ast.Expr):
-                if self._is_checkpoint(node.value):
-                    self._checkpoint(node.value)
-                elif not isinstance(node.value, ast.Constant):
+                if not isinstance(node.value, ast.Constant) and self._part(node.value) is None:
                     self._call(node.value, 0)  # for its effect; the result has no name
             else:
                 raise ParseError(
@@ -529,32 +562,114 @@ class _Body:
             self._regions.append({"kind": kind, "first": first, "last": len(self._statements) - 1})
         return outputs
 
-    def _is_checkpoint(self, node: ast.AST) -> bool:
-        return (
-            isinstance(node, ast.Call) and _torch_path(node.func) == "utils.checkpoint.checkpoint"
-        )
+    def _part(self, node: ast.expr) -> list[int] | None:
+        """What a part of the program gives that is called as a whole; None for other calls."""
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call):
+            call, path = node.value, _torch_path(node.value.func)
+            if path != "func.jvp":
+                return None
+            same = len(call.args) == 3 and ast.dump(call.args[1]) == ast.dump(call.args[2])
+            if not same or ast.unparse(node.slice) != "1":
+                raise ParseError(node, "jvp is along the values themselves: jvp(f, xs, xs)[1]")
+            return self._block_call("jvp", node, call.args[0], call.args[1].elts)
+        if not isinstance(node, ast.Call):
+            return None
+        if _torch_path(node.func) == "utils.checkpoint.checkpoint":
+            if [k.arg for k in node.keywords] != ["use_reentrant"] or _number(
+                node.keywords[0].value
+            ):
+                raise ParseError(node, "checkpoint is called with use_reentrant=False alone")
+            return self._block_call("checkpoint", node, *_head(node.args))
+        name, _, method = (_dotted(node.func) or "").partition(".")
+        if method == "apply" and name in self._classes:
+            return self._apply(node, self._classes[name])
+        return None
 
-    def _checkpoint(self, node: ast.Call) -> list[int]:
+    def _block_call(
+        self, kind: str, node: ast.AST, function: ast.expr | None, arguments: list[ast.expr]
+    ) -> list[int]:
         """The statements of a function defined above, as a region; what it returns."""
-        name = node.args[0].id if node.args and isinstance(node.args[0], ast.Name) else ""
+        name = function.id if isinstance(function, ast.Name) else ""
         block = self._blocks.get(name)
         if block is None:
-            raise ParseError(node, "checkpoint takes a function defined within program")
-        if [k.arg for k in node.keywords] != ["use_reentrant"] or _number(node.keywords[0].value):
-            raise ParseError(node, "checkpoint is called with use_reentrant=False alone")
-        names = [a.arg for a in block.args.args]
-        if len(names) != len(node.args) - 1:
-            raise ParseError(node, f"{name} takes {len(names)} arguments")
+            raise ParseError(node, f"{kind} takes a function defined within program")
+        return self._enter(kind, node, block, [a.arg for a in block.args.args], arguments)
+
+    def _enter(
+        self,
+        kind: str,
+        node: ast.AST,
+        block: ast.FunctionDef,
+        names: list[str],
+        arguments: list[ast.expr],
+    ) -> list[int]:
+        if len(names) != len(arguments):
+            raise ParseError(node, f"{block.name} takes {len(names)} arguments")
         outside = dict(self._values)
-        self._values.update(zip(names, [self._arg(a) for a in node.args[1:]]))
-        outputs = self._region("checkpoint", block.body)
+        self._values.update(zip(names, [self._arg(a) for a in arguments]))
+        outputs = self._region(kind, block.body)
         self._values = outside
         return outputs or []
 
+    def _apply(self, node: ast.Call, cls: ast.ClassDef) -> list[int]:
+        """A torch.autograd.Function with the one backward that programs can have."""
+        methods = {n.name: n for n in cls.body if isinstance(n, ast.FunctionDef)}
+        if set(methods) != {"forward", "backward"}:
+            raise ParseError(cls, f"{cls.name} has a forward and a backward")
+        forward = methods["forward"]
+        names = [a.arg for a in forward.args.args][1:]
+        saved = next(
+            ([ast.unparse(a) for a in n.value.args] for n in forward.body if _saves(n)), []
+        )
+        count = len(methods["backward"].args.args) - 1
+        sums = " + ".join(f"g{i}.sum()" for i in range(count))
+        gradients = [f"{x} * g if {x}.is_floating_point() else None" for x in saved]
+        gradients += ["None"] * (len(names) - len(saved))
+        expected = (
+            f"({', '.join(saved)},) = ctx.saved_tensors\ng = {sums}\nreturn {', '.join(gradients)}"
+        )
+        if names[: len(saved)] != saved or not _same_text(methods["backward"].body, expected):
+            raise ParseError(
+                methods["backward"],
+                "a backward gives x * g to each x that forward takes and saves, g the sum of all "
+                "cotangents' elements",
+            )
+        body = [n for n in forward.body if not _saves(n)]
+        block = ast.FunctionDef(name=cls.name, args=forward.args, body=body, decorator_list=[])
+        return self._enter("function", node, block, names, node.args)
+
+    def _is_vjp(self, node: ast.Assign) -> bool:
+        return isinstance(node.value, ast.Call) and _torch_path(node.value.func) == "func.vjp"
+
+    def _vjp(self, node: ast.Assign, rest: list[ast.stmt]) -> int:
+        """The four statements of a part with its gradient added. Returns their number."""
+        function, arguments = _head(node.value.args)
+        outputs = self._block_call("vjp", node, function, arguments)
+        target = node.targets[0]
+        names = [ast.unparse(item) for item in getattr(target.elts[0], "elts", [])]
+        takes = [ast.unparse(a) for a in arguments]
+        tuple_of = lambda items: "(" + ", ".join(items) + ",)"  # noqa: E731
+        expected = "\n".join(
+            [
+                tuple_of(f"g{i}" for i in range(len(takes)))
+                + f" = pullback({tuple_of(f'torch.ones_like({v})' for v in names)})",
+                "g = " + " + ".join(f"({x} * g{i}).sum()" for i, x in enumerate(takes)),
+                tuple_of(names) + " = " + tuple_of(f"{v} + g" for v in names),
+            ]
+        )
+        if len(names) != len(outputs) or not _same_text(rest[:3], expected):
+            raise ParseError(
+                node,
+                "behind vjp stand the pull-back of ones, the sum of all elements of x * gradient, "
+                "and its addition to each value",
+            )
+        self._values.update((name, {"v": v}) for name, v in zip(names, outputs))
+        return 4
+
     def _assign(self, node: ast.Assign) -> None:
         target = node.targets[0]
-        if self._is_checkpoint(node.value):
-            outputs = self._checkpoint(node.value)
+        outputs = self._part(node.value)
+        if outputs is not None:
             targets = target.elts if isinstance(target, ast.Tuple) else [target]
             if len(targets) != len(outputs):
                 raise ParseError(node, "as many names as results are needed")
@@ -674,6 +789,8 @@ class _Body:
             raise ParseError(node, f"operator in '{ast.unparse(node)}' is not known")
         if isinstance(value, dict) and "v" in value:
             return self._emit(names[type(node.op)], [value], [], 1)
+        if isinstance(value, dict):
+            raise ParseError(node, "a float that is a parameter is an argument as it is")
         return _jsonable(-value)
 
     def _binary(self, node: ast.BinOp) -> Any:
@@ -773,6 +890,8 @@ class _Body:
 
 
 def _number_of(node: ast.BinOp, left: Any, right: Any) -> Any:
+    if isinstance(left, dict) or isinstance(right, dict):
+        raise ParseError(node, "a float that is a parameter is an argument as it is")
     operations = {
         ast.Add: lambda a, b: a + b,
         ast.Sub: lambda a, b: a - b,

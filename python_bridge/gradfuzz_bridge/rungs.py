@@ -105,7 +105,7 @@ class Unsupported(Exception):
 
 
 def _refusal(why: str) -> Callable:
-    def refuse(*_leaves: torch.Tensor) -> None:
+    def refuse(*_arguments: torch.Tensor | float) -> None:
         raise Unsupported(why)
 
     return refuse
@@ -166,9 +166,9 @@ def counters() -> dict[str, int]:
     }
 
 
-def call(function: Callable, leaves: list[torch.Tensor]) -> list[torch.Tensor]:
+def call(function: Callable, leaves: list[torch.Tensor], floats: list[float]) -> list[torch.Tensor]:
     """Calls a program; anything but a tuple of tensors is an error."""
-    outputs = function(*leaves)
+    outputs = function(*leaves, *floats)
     if isinstance(outputs, torch.Tensor):
         outputs = (outputs,)
     for output in outputs:

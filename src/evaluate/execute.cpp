@@ -140,12 +140,9 @@ void RecordGradients(const std::vector<at::Tensor>& leaves,
 Observation Execute(const Program& program, const Forward& forward, const ExecuteOptions& options) {
   Observation observation;
   try {
-    const bool second = options.second_call && !program.call.second_leaves.empty();
-    Inputs inputs = MakeInputs(second ? program.call.second_storages : program.storages,
-                               second ? program.call.second_leaves : program.leaves, options.draw,
-                               options.device);
+    Inputs inputs = MakeInputs(program.storages, program.leaves, options.draw, options.device);
     if (options.reference) {
-      const auto& leaves = second ? program.call.second_leaves : program.leaves;
+      const auto& leaves = program.leaves;
       for (at::Tensor& storage : inputs.storages) {
         storage = storage.to(Widened(storage.scalar_type()));
       }

@@ -9,6 +9,8 @@
 #include "gradfuzz/evaluate/dispatch.h"
 #include "gradfuzz/evaluate/execute.h"
 #include "gradfuzz/evaluate/materialise.h"
+#include "gradfuzz/program/reference.h"
+#include "transform.h"
 
 namespace gradfuzz::evaluate {
 namespace {
@@ -18,6 +20,8 @@ using program::DType;
 using program::Program;
 using program::Region;
 using program::Statement;
+
+using Tensors = std::vector<at::Tensor>;
 
 // Applies the regions that hold one statement for the life of the object; inner ones win.
 class RegionScope {
@@ -47,44 +51,59 @@ class RegionScope {
   std::optional<at::NoGradGuard> no_grad_;
 };
 
-// All values of the program, by id. Throws what eager said when it rejects a statement.
-std::vector<at::Tensor> RunStatements(const Program& program, const std::vector<at::Tensor>& leaves,
-                                      at::DeviceType device) {
-  std::vector<at::Tensor> values = leaves;
-  values.reserve(static_cast<size_t>(program::ValueCount(program)));
-  for (size_t i = 0; i < program.statements.size(); ++i) {
-    const Statement& statement = program.statements[i];
-    const RegionScope scope(program, static_cast<int>(i), device);
-    auto results = Call(statement, values);
-    if (!results) throw std::runtime_error(results.error().message);
-    if (results->size() != static_cast<size_t>(statement.results) && statement.results != 0) {
-      throw std::runtime_error(statement.op + " returns " + std::to_string(results->size()) +
-                               " tensors, the program expects " +
-                               std::to_string(statement.results));
+// Runs statement `index` and appends its results to the values, which are all those before it.
+void RunStatement(const Program& program, size_t index, at::DeviceType device,
+                  std::vector<at::Tensor>* values) {
+  const Statement& statement = program.statements[index];
+  const RegionScope scope(program, static_cast<int>(index), device);
+  auto results = Call(statement, *values);
+  if (!results) throw std::runtime_error(results.error().message);
+  if (results->size() != static_cast<size_t>(statement.results) && statement.results != 0) {
+    throw std::runtime_error(statement.op + " returns " + std::to_string(results->size()) +
+                             " tensors, the program expects " + std::to_string(statement.results));
+  }
+  for (int r = 0; r < statement.results; ++r) {
+    values->push_back((*results)[static_cast<size_t>(r)]);
+  }
+}
+
+// Runs the statements of a transformed part and appends their results.
+void RunTransform(const Program& program, const Region& region, at::DeviceType device,
+                  Tensors* values) {
+  const program::RegionEnds ends = program::EndsOf(program, region);
+  const auto at = [&](program::ValueId id) -> at::Tensor& {
+    return (*values)[static_cast<size_t>(id)];
+  };
+  Tensors takes;
+  for (const program::ValueId id : ends.takes) takes.push_back(at(id));
+  const auto block = [&](const Tensors& inside) {
+    for (size_t i = 0; i < inside.size(); ++i) at(ends.takes[i]) = inside[i];
+    for (auto i = static_cast<size_t>(region.first); i <= static_cast<size_t>(region.last); ++i) {
+      RunStatement(program, i, device, values);
     }
-    for (int r = 0; r < statement.results; ++r) {
-      values.push_back((*results)[static_cast<size_t>(r)]);
+    Tensors gives;
+    for (const program::ValueId id : ends.gives) gives.push_back(at(id));
+    return gives;
+  };
+  const Tensors gives = Transform(region.kind, takes, block);
+  for (size_t i = 0; i < takes.size(); ++i) at(ends.takes[i]) = takes[i];
+  for (size_t i = 0; i < gives.size(); ++i) at(ends.gives[i]) = gives[i];
+}
+
+// All values of the program, by id. Throws what eager said when it rejects a statement.
+Tensors RunStatements(const Program& program, const Tensors& leaves, at::DeviceType device) {
+  Tensors values = leaves;
+  values.reserve(static_cast<size_t>(program::ValueCount(program)));
+  const Region* transform = program::TransformOf(program);
+  for (size_t i = 0; i < program.statements.size(); ++i) {
+    if (transform != nullptr && static_cast<size_t>(transform->first) == i) {
+      RunTransform(program, *transform, device, &values);
+      i = static_cast<size_t>(transform->last);
+    } else {
+      RunStatement(program, i, device, &values);
     }
   }
   return values;
-}
-
-void WidenArg(Arg* arg) {
-  if (arg->Is<DType>()) {
-    *arg = program::Info(arg->As<DType>()).reference;
-  } else if (arg->Is<program::ArgList>()) {
-    for (Arg& item : arg->As<program::ArgList>()) WidenArg(&item);
-  } else if (arg->Is<program::Tuple>()) {
-    for (Arg& item : arg->As<program::Tuple>().items) WidenArg(&item);
-  }
-}
-
-// Casts whose name says the dtype: to that of the reference.
-void WidenCast(Statement* statement) {
-  for (const char* cast : {"Tensor.half", "Tensor.bfloat16", "Tensor.float"}) {
-    if (statement->op == cast) statement->op = "Tensor.double";
-  }
-  if (statement->op == "Tensor.cfloat") statement->op = "Tensor.cdouble";
 }
 
 Observation Run(const Program& program, const ExecuteOptions& options) {
@@ -108,7 +127,6 @@ Observation Interpret(const Program& program, const InterpretOptions& options) {
   execute.draw = options.draw;
   execute.device = options.device;
   execute.cotangents = options.cotangents;
-  execute.second_call = options.second_call;
   execute.on_phase = options.on_phase;
   return Run(program, execute);
 }
@@ -122,32 +140,11 @@ Result<std::vector<at::Tensor>> Values(const Program& program, int draw) {
   }
 }
 
-Program ToReference(const Program& program) {
-  Program wide = program;
-  for (program::Storage& storage : wide.storages) {
-    storage.dtype = program::Info(storage.dtype).reference;
-  }
-  for (program::Storage& storage : wide.call.second_storages) {
-    storage.dtype = program::Info(storage.dtype).reference;
-  }
-  for (Statement& statement : wide.statements) {
-    WidenCast(&statement);
-    for (Arg& arg : statement.args) WidenArg(&arg);
-    for (auto& [name, arg] : statement.kwargs) WidenArg(&arg);
-  }
-  wide.call.autocast = false;
-  std::erase_if(wide.regions, [](const Region& region) {
-    return region.kind == Region::Kind::kAutocast || region.kind == Region::Kind::kAutocastOff;
-  });
-  return wide;
-}
-
 Observation Reference(const Program& program, const InterpretOptions& options) {
   ExecuteOptions execute;
   execute.draw = options.draw;
   execute.device = options.device;
   execute.cotangents = options.cotangents;
-  execute.second_call = options.second_call;
   execute.on_phase = options.on_phase;
   execute.cotangent_types = options.cotangent_types;
   execute.reference = true;
@@ -160,10 +157,9 @@ Observation Reference(const Program& program, const InterpretOptions& options) {
       execute.cotangent_types.push_back(output.scalar_type());
     }
   }
-  Program wide = ToReference(program);
+  Program wide = program::ToReference(program);
   // Execute makes the leaves in the program's own dtypes and widens them itself.
   wide.storages = program.storages;
-  wide.call.second_storages = program.call.second_storages;
   return Run(wide, execute);
 }
 

@@ -51,6 +51,13 @@ std::optional<program::Program> WithSecondCall(Rng& rng, const Context& context,
                                                const std::vector<program::Output>& outputs,
                                                const program::Program& program, bool exact);
 
+// `program`, which is Take(outputs), with a second call whose floats are other ones, on the sizes
+// that it has for a second call already or else its own. RETURNS: nothing where there is no float,
+// or where the second call would not be as well behaved.
+std::optional<program::Program> WithSecondFloats(Rng& rng, const Context& context,
+                                                 const std::vector<program::Output>& outputs,
+                                                 const program::Program& program, bool exact);
+
 // Appends the names of weights that cotangents look up in tables.
 void AppendCotangentNames(std::vector<std::string>* names);
 

@@ -61,6 +61,15 @@ void DrawCallPlan(Rng& rng, const Context& context, const Motif* motif, CallPlan
   }
 }
 
+// Whether eager takes it and some gradient is left.
+bool HasUsableGradient(const program::Program& program) {
+  const evaluate::Observation run = evaluate::Interpret(program, {});
+  const auto usable = [](const std::optional<at::Tensor>& gradient) {
+    return gradient && at::isfinite(*gradient).all().item<bool>();
+  };
+  return run.ok() && std::ranges::any_of(run.gradients, usable);
+}
+
 // `with` blocks and autocast around a part of the program or all of it, where eager takes them.
 void DrawModes(Rng& rng, const Context& context, program::Program* program,
                std::set<std::string>* features) {
@@ -85,11 +94,7 @@ void DrawModes(Rng& rng, const Context& context, program::Program* program,
   }
   if (!program::Validate(changed).empty()) return;
   // Eager may refuse (operands of two dtypes under autocast), or no gradient may be left.
-  const evaluate::Observation run = evaluate::Interpret(changed, {});
-  const auto usable = [](const std::optional<at::Tensor>& gradient) {
-    return gradient && at::isfinite(*gradient).all().item<bool>();
-  };
-  if (!run.ok() || std::ranges::none_of(run.gradients, usable)) return;
+  if (!HasUsableGradient(changed)) return;
   *program = std::move(changed);
   features->insert(autocast ? "feature.autocast" : "feature.no_grad_region");
 }
@@ -111,6 +116,53 @@ void DrawCheckpoint(const Rng& rng, const Context& context, program::Program* pr
   features->insert("feature.checkpoint");
 }
 
+// A part of the program that is differentiated, or given another derivative, as a whole.
+struct TransformRow {
+  const char* feature;
+  program::Region::Kind kind;
+};
+constexpr TransformRow kTransforms[] = {
+    // The compiler must take the backward as it is written, whatever it knows of the forward.
+    {"feature.custom_function", program::Region::Kind::kFunction},
+    // A derivative and its own derivative in one graph.
+    {"feature.jvp", program::Region::Kind::kJvp},
+    {"feature.vjp", program::Region::Kind::kVjp},
+};
+constexpr double kTransformChance = 0.015;  // of each
+
+// Whether all that a call yields is finite, a gradient among it.
+bool IsFiniteThroughout(const program::Program& program) {
+  const evaluate::Observation run = evaluate::Interpret(program, {});
+  const auto finite = [](const at::Tensor& t) { return at::isfinite(t).all().item<bool>(); };
+  return run.ok() && std::ranges::all_of(run.outputs, finite) &&
+         std::ranges::all_of(run.gradients, [&](const auto& g) { return !g || finite(*g); }) &&
+         std::ranges::any_of(run.gradients, [](const auto& g) { return g.has_value(); });
+}
+
+// What is known of the program's values does not hold behind the part; so no exact programs.
+void DrawTransform(const Rng& rng, const Context& context, GeneratedProgram* generated,
+                   std::set<std::string>* features) {
+  for (const TransformRow& row : kTransforms) {
+    Rng own = rng.Fork(row.feature);
+    if (!Chance(own, context.weights, row.feature, kTransformChance)) continue;
+    const program::Program& program = generated->program;
+    const int count = static_cast<int>(program.statements.size());
+    if (context.profile.forward_only || context.workspace.mutates() || count == 0 ||
+        context.profile.non_finite || program::Info(context.profile.dtype).is_complex ||
+        !program.regions.empty() || program.call.autocast || generated->lane == "exact") {
+      return;
+    }
+    program::Program changed = program;
+    const int first = static_cast<int>(own.Below(static_cast<uint64_t>(count)));
+    const int last = static_cast<int>(own.Between(first, count - 1));
+    changed.regions.push_back({row.kind, first, last});
+    if (!program::Validate(changed).empty() || !IsFiniteThroughout(changed)) return;
+    generated->program = std::move(changed);
+    features->insert(row.feature);
+    return;
+  }
+}
+
 // What is compiled for any size is worth little until it meets another one.
 void DrawSecondCall(Rng& rng, const Context& context, const std::vector<Output>& outputs,
                     GeneratedProgram* generated, std::set<std::string>* features) {
@@ -123,6 +175,25 @@ void DrawSecondCall(Rng& rng, const Context& context, const std::vector<Output>&
   if (!program) return;
   generated->program = std::move(*program);
   features->insert("feature.second_call");
+}
+
+// Dynamo makes a float a constant at first, and an input once it meets another one.
+void DrawFloats(const Rng& rng, const Context& context, const std::vector<Output>& outputs,
+                GeneratedProgram* generated, std::set<std::string>* features) {
+  Rng own = rng.Fork("floats");
+  const CallPlan& call = generated->program.call;
+  const double chance = call.dynamic == CallPlan::Dynamic::kYes ? 0.3 : 0.03;
+  if (!Chance(own, context.weights, "feature.second_float", chance)) return;
+  // What is tried below knows no other regions.
+  const auto changes_values = [](const program::Region& region) {
+    return region.kind != program::Region::Kind::kCheckpoint;
+  };
+  if (call.autocast || std::ranges::any_of(generated->program.regions, changes_values)) return;
+  auto program =
+      WithSecondFloats(own, context, outputs, generated->program, generated->lane == "exact");
+  if (!program) return;
+  generated->program = std::move(*program);
+  features->insert("feature.second_float");
 }
 
 // The operators that a gradient goes through on its way from the outputs to the leaves.
@@ -264,8 +335,10 @@ std::optional<GeneratedProgram> Attempt(const Rng& rng, const Weights& weights, 
   DrawCheckpoint(rng, context, &generated.program, &features);
   if (!program::Validate(generated.program).empty()) return {};
   generated.lane = IsExact(context, outputs) ? "exact" : "real";
+  DrawTransform(rng, context, &generated, &features);
   Rng second_rng = rng.Fork("second_call");
   DrawSecondCall(second_rng, context, outputs, &generated, &features);
+  DrawFloats(rng, context, outputs, &generated, &features);
   CollectFeatures(context, outputs, &features);
   if (!profile.forward_only && generated.program.regions.empty()) {
     CollectGradientPath(context, outputs, &features);
@@ -285,6 +358,7 @@ std::vector<std::string> WeightNames() {
                                     "feature.forward_only",
                                     "feature.non_finite",
                                     "feature.second_call",
+                                    "feature.second_float",
                                     "feature.dynamic",
                                     "feature.accumulate",
                                     "feature.no_grad_first",
@@ -302,6 +376,7 @@ std::vector<std::string> WeightNames() {
   AppendLeafNames(&names);
   AppendCotangentNames(&names);
   AppendConfigNames(&names);
+  for (const TransformRow& row : kTransforms) names.emplace_back(row.feature);
   return names;
 }
 

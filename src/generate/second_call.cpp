@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <set>
 
 #include "builder.h"
@@ -48,6 +50,12 @@ bool Runs(const Context& context, const Program& program,
   return context.profile.forward_only || BackwardSuits(second, program.outputs);
 }
 
+// Other values for a float. A power of two keeps a whole number times it exact.
+double OtherFloat(Rng& rng, double value) {
+  const double others[] = {2 * value, value / 2, -value, value + 1, 0.0, 1.0};
+  return others[rng.Below(std::size(others))];
+}
+
 }  // namespace
 
 std::optional<Program> WithSecondCall(Rng& rng, const Context& context,
@@ -82,6 +90,36 @@ std::optional<Program> WithSecondCall(Rng& rng, const Context& context,
     out.call.second_storages = other->storages;
     out.call.second_leaves = other->leaves;
     return out;
+  }
+  return std::nullopt;
+}
+
+std::optional<Program> WithSecondFloats(Rng& rng, const Context& context,
+                                        const std::vector<program::Output>& outputs,
+                                        const Program& program, bool exact) {
+  const auto records = context.workspace.KeptRecords(outputs);
+  if (std::ranges::any_of(records, IsHarvested)) return std::nullopt;
+  const auto takes_float = [](const program::Arg& arg) {
+    return arg.Is<double>() && std::isfinite(arg.As<double>());
+  };
+  for (size_t attempt = 0; attempt < kTries; ++attempt) {
+    Program out = program;
+    bool changed = false;
+    for (program::Statement& statement : out.statements) {
+      program::ForEachArg(statement, [&](program::Arg& arg) {
+        if (!takes_float(arg) || !rng.Chance(0.7)) return;
+        const double other = OtherFloat(rng, arg.As<double>());
+        if (other == arg.As<double>()) return;
+        arg.second = other;
+        changed = true;
+      });
+    }
+    if (!changed) continue;
+    if (out.call.second_leaves.empty()) {
+      out.call.second_storages = out.storages;
+      out.call.second_leaves = out.leaves;
+    }
+    if (Runs(context, program::SecondCall(out), records, exact)) return out;
   }
   return std::nullopt;
 }

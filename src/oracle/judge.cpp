@@ -46,12 +46,22 @@ bool Worse(const Comparison& a, const Comparison& b) {
   return Excess(a) > Excess(b);
 }
 
+// The layout of a tangent is autograd's choice, as that of a gradient is.
+bool HasTangents(const program::Program& program) {
+  const program::Region* transform = program::TransformOf(program);
+  return transform != nullptr && transform->kind == program::Region::Kind::kJvp;
+}
+
 class Judgement {
  public:
   Judgement(const program::Program& program, const std::string& lane, std::vector<RungRun>& rungs,
             const JudgeOptions& options)
       : program_(program),
+        second_program_(program.call.second_leaves.empty()
+                            ? std::nullopt
+                            : std::optional(program::SecondCall(program))),
         exact_(lane == "exact"),
+        compare_strides_(options.compare_strides && !HasTangents(program)),
         rungs_(rungs),
         options_(options),
         precision_(PrecisionOf(program)),
@@ -69,6 +79,10 @@ class Judgement {
   }
   std::vector<RunKey> Keys() const;
 
+  // What an execution ran.
+  const program::Program& ProgramAt(const RunKey& key) const {
+    return key.second ? *second_program_ : program_;
+  }
   // The decider of one execution; nullptr when the reference cannot be computed.
   Decider* DeciderAt(const RunKey& key);
   Envelope* EnvelopeAt(const RunKey& key);
@@ -88,7 +102,9 @@ class Judgement {
   void Conclude();
 
   const program::Program& program_;
+  const std::optional<program::Program> second_program_;  // set where there is a second call
   const bool exact_;
+  const bool compare_strides_;
   std::vector<RungRun>& rungs_;
   const JudgeOptions& options_;
   const Precision precision_;
@@ -114,12 +130,12 @@ Envelope* Judgement::EnvelopeAt(const RunKey& key) {
   if (!calibration.envelope) {
     ReplayOptions base;
     base.draw = static_cast<int>(key.draw);
-    base.second_call = key.second;
     for (const at::Tensor& output : EagerAt(key)->outputs) {
       base.cotangent_types.push_back(output.scalar_type());
     }
     const uint64_t seed = Rng(options_.seed).Fork(key.second ? "second" : "first", key.draw).Next();
-    calibration.envelope = std::make_unique<Envelope>(program_, precision_, std::move(base), seed);
+    calibration.envelope =
+        std::make_unique<Envelope>(ProgramAt(key), precision_, std::move(base), seed);
     if (calibration.envelope->ok()) {
       calibration.decider = std::make_unique<Decider>(*calibration.envelope, exact_);
     }
@@ -263,7 +279,7 @@ std::vector<Comparison> Judgement::CompareRun(const RungRun& run, const RunKey& 
   std::vector<Quantity> suspicious;
   for (const Quantity& quantity : quantities_) {
     const CheapResult cheap =
-        CompareCheaply(program_, quantity, eager, got, {exact_, options_.compare_strides});
+        CompareCheaply(program_, quantity, eager, got, {exact_, compare_strides_});
     const at::Tensor* a = Find(eager, quantity);
     if (a != nullptr || Find(got, quantity) != nullptr) ++compared_;
     if (cheap.suspicious) {

@@ -523,7 +523,6 @@ Replay RunReplay(const program::Program& program, const Precision& precision,
   Session session(precision, options, &replay);
   evaluate::InterpretOptions interpret;
   interpret.draw = options.draw;
-  interpret.second_call = options.second_call;
   interpret.cotangents = options.cotangents;
   interpret.cotangent_types = options.cotangent_types;
   interpret.on_phase = [&](evaluate::Phase phase, evaluate::Inputs& inputs) {

@@ -411,8 +411,7 @@ std::string PartitionFault(const program::Program& program,
 SelfCheckReport SelfCheck(const program::Program& program, const Precision& precision,
                           const RungRun& run, uint64_t seed) {
   using Backward = program::CallPlan::Backward;
-  if (program.call.backward == Backward::kNone || program.call.backward == Backward::kJvp)
-    return {};
+  if (program.call.backward == Backward::kNone) return {};
   return Checker(program, precision, run, seed).Run();
 }
 

@@ -249,9 +249,7 @@ bool Ties::Between(const Quantity& quantity, size_t i, double value) {
 }
 
 void Ties::Probe(const Quantity& quantity, size_t i) {
-  const program::Program& program = envelope_.program();
-  const auto& leaves = envelope_.base().second_call ? program.call.second_leaves : program.leaves;
-  const program::Leaf& leaf = leaves[quantity.index];
+  const program::Leaf& leaf = envelope_.program().leaves[quantity.index];
   const int64_t offset = StorageOffset(leaf, i);
   for (const double step : {1.0, -1.0}) {
     ReplayOptions options = envelope_.base();

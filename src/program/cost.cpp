@@ -233,7 +233,7 @@ Cost CostOf(const Program& program) {
                           (call.backward != CallPlan::Backward::kGrad ? 2 : 0) +
                           (call.autocast ? 2 : 0) + (call.no_grad_first ? 2 : 0) +
                           (call.second_leaves.empty() ? 0 : 4) +
-                          static_cast<int64_t>(call.config.size());
+                          static_cast<int64_t>(call.config.size() + Floats(program).size());
   term(CostTerm::kOutputs) = static_cast<int64_t>(program.outputs.size());
   ArgCounter positional, keyword;
   for (const Statement& statement : program.statements) {

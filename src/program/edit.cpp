@@ -75,6 +75,14 @@ bool IsInPlace(const Statement& statement) {
   return statement.op.ends_with('_') && !statement.op.ends_with("__");
 }
 
+void DropSecondCall(Program* program) {
+  program->call.second_storages.clear();
+  program->call.second_leaves.clear();
+  for (Statement& statement : program->statements) {
+    ForEachArg(statement, [](Arg& arg) { arg.second.reset(); });
+  }
+}
+
 Selection Selection::All(const Program& program) {
   return {std::vector<bool>(program.leaves.size(), true),
           std::vector<bool>(program.statements.size(), true),

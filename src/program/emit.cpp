@@ -6,7 +6,9 @@
 #include <cmath>
 #include <set>
 
+#include "emit_region.h"
 #include "gradfuzz/support/check.h"
+#include "python_text.h"
 
 namespace gradfuzz::program {
 namespace {
@@ -39,29 +41,53 @@ std::string String(const std::string& text) {
   return out + "\"";
 }
 
-std::string Join(const std::vector<std::string>& items) {
-  std::string out;
-  for (size_t i = 0; i < items.size(); ++i) out += (i ? ", " : "") + items[i];
-  return out;
-}
-
-std::string TupleText(const std::vector<std::string>& items) {
-  return "(" + Join(items) + (items.size() == 1 ? ",)" : ")");
-}
-
 std::string IntTuple(const std::vector<int64_t>& values) {
   std::vector<std::string> items;
   for (int64_t v : values) items.push_back(std::to_string(v));
   return TupleText(items);
 }
 
-std::vector<std::string> EmitArgs(const Program& program, const ArgList& args) {
-  std::vector<std::string> items;
-  for (const Arg& arg : args) items.push_back(EmitArg(program, arg));
-  return items;
-}
-
 std::string Torch(DType dtype) { return "torch." + std::string(Info(dtype).name); }
+
+// Spells arguments in the order in which they are written, which numbers the parameters.
+class ArgEmitter {
+ public:
+  // `next_float`: the number of the next parameter; null where there are no parameters to name.
+  ArgEmitter(const Program& program, size_t* next_float)
+      : program_(program), next_float_(next_float) {}
+
+  std::string Emit(const Arg& arg) const {
+    if (arg.second && next_float_ != nullptr) return FloatName((*next_float_)++);
+    return std::visit(*this, arg.data);
+  }
+  std::vector<std::string> Emit(const ArgList& args) const {
+    std::vector<std::string> items;
+    for (const Arg& arg : args) items.push_back(Emit(arg));
+    return items;
+  }
+
+  std::string operator()(const None&) const { return "None"; }
+  std::string operator()(bool value) const { return value ? "True" : "False"; }
+  std::string operator()(int64_t value) const { return std::to_string(value); }
+  std::string operator()(double value) const { return Float(value); }
+  std::string operator()(const std::complex<double>& value) const {
+    return "complex(" + Float(value.real()) + ", " + Float(value.imag()) + ")";
+  }
+  std::string operator()(const std::string& value) const { return String(value); }
+  std::string operator()(DType value) const { return Torch(value); }
+  std::string operator()(const ValueRef& value) const { return ValueName(program_, value.id); }
+  std::string operator()(const ArgList& value) const { return "[" + Join(Emit(value)) + "]"; }
+  std::string operator()(const Tuple& value) const { return TupleText(Emit(value.items)); }
+  std::string operator()(const Slice& value) const {
+    return "slice(" + Join(Emit(value.bounds)) + ")";
+  }
+  std::string operator()(const Constant& value) const { return "torch." + value.name; }
+  std::string operator()(const Ellipsis&) const { return "..."; }
+
+ private:
+  const Program& program_;
+  size_t* next_float_;
+};
 
 // The helpers that spell the random recipes; each is emitted only where it is used.
 struct Helper {
@@ -218,63 +244,6 @@ std::string EmitInputs(const std::string& name, const std::vector<Storage>& stor
   return out + "    return [" + Join(names) + "]\n";
 }
 
-// What a region's statements use of what is before it, and what of them is used behind it; in the
-// order of the values.
-struct RegionEnds {
-  std::vector<std::string> takes, gives;
-};
-
-RegionEnds EndsOf(const Program& program, const Region& region) {
-  const ValueId first = FirstResult(program, static_cast<size_t>(region.first));
-  const ValueId end = FirstResult(program, static_cast<size_t>(region.last) + 1);
-  std::set<ValueId> takes, gives;
-  for (size_t i = 0; i < program.statements.size(); ++i) {
-    const int at = static_cast<int>(i);
-    for (const ValueId id : Uses(program.statements[i])) {
-      if (region.first <= at && at <= region.last && id < first) takes.insert(id);
-      if (at > region.last && first <= id && id < end) gives.insert(id);
-    }
-  }
-  for (const Output& output : program.outputs) {
-    if (first <= output.value && output.value < end) gives.insert(output.value);
-  }
-  RegionEnds ends;
-  for (const ValueId id : takes) ends.takes.push_back(ValueName(program, id));
-  for (const ValueId id : gives) ends.gives.push_back(ValueName(program, id));
-  return ends;
-}
-
-std::string BlockName(size_t region) { return "block" + std::to_string(region); }
-
-std::string RegionHeader(const Program& program, size_t index) {
-  const Region& region = program.regions[index];
-  switch (region.kind) {
-    case Region::Kind::kNoGrad:
-      return "with torch.no_grad():";
-    case Region::Kind::kAutocast:
-      return "with torch.autocast(x0.device.type, dtype=torch.bfloat16):";
-    case Region::Kind::kAutocastOff:
-      return "with torch.autocast(x0.device.type, enabled=False):";
-    case Region::Kind::kCheckpoint:
-      return "def " + BlockName(index) + "(" + Join(EndsOf(program, region).takes) + "):";
-  }
-  return "";
-}
-
-// What stands behind a region's statements, at the indentation of its header.
-std::string RegionFooter(const Program& program, size_t index, const std::string& indent) {
-  const Region& region = program.regions[index];
-  if (region.kind != Region::Kind::kCheckpoint) return "";
-  RegionEnds ends = EndsOf(program, region);
-  std::vector<std::string> arguments = {BlockName(index)};
-  arguments.insert(arguments.end(), ends.takes.begin(), ends.takes.end());
-  arguments.emplace_back("use_reentrant=False");
-  const std::string results = TupleText(ends.gives);
-  return indent + "    return " + results + "\n" + indent +
-         (ends.gives.empty() ? "" : results + " = ") + "torch.utils.checkpoint.checkpoint(" +
-         Join(arguments) + ")\n";
-}
-
 std::string EmitCotangents(const Program& program) {
   std::string out = "def cotangents(outputs, draw=0):\n";
   std::vector<std::string> names;
@@ -314,12 +283,19 @@ std::string EmitCotangents(const Program& program) {
   return out + "    return [" + Join(names) + "]\n";
 }
 
-std::string EmitCall(const CallPlan& call) {
+std::string FloatList(const std::vector<double>& values) {
+  std::vector<std::string> items;
+  for (const double value : values) items.push_back(Float(value));
+  return "[" + Join(items) + "]";
+}
+
+std::string EmitCall(const Program& program) {
+  const CallPlan& call = program.call;
   std::vector<std::string> items;
   if (call.dynamic != CallPlan::Dynamic::kDefault) {
     items.push_back(call.dynamic == CallPlan::Dynamic::kYes ? "dynamic=True" : "dynamic=False");
   }
-  static constexpr const char* kBackwards[] = {"grad", "none", "accumulate", "double", "jvp"};
+  static constexpr const char* kBackwards[] = {"grad", "none", "accumulate", "double"};
   if (call.backward != CallPlan::Backward::kGrad) {
     items.push_back("backward=" + String(kBackwards[static_cast<int>(call.backward)]));
   }
@@ -330,42 +306,24 @@ std::string EmitCall(const CallPlan& call) {
     config.push_back(String(name) + ": " + EmitArg(Program(), value));
   }
   if (!config.empty()) items.push_back("config={" + Join(config) + "}");
+  if (const std::vector<double> floats = Floats(program); !floats.empty()) {
+    items.push_back("floats=" + FloatList(floats));
+    items.push_back("second_floats=" + FloatList(SecondFloats(program)));
+  }
   return items.empty() ? "" : "CALL = dict(" + Join(items) + ")\n";
 }
 
 }  // namespace
 
 std::string EmitArg(const Program& program, const Arg& arg) {
-  struct Visitor {
-    const Program& program;
-    std::string operator()(const None&) const { return "None"; }
-    std::string operator()(bool value) const { return value ? "True" : "False"; }
-    std::string operator()(int64_t value) const { return std::to_string(value); }
-    std::string operator()(double value) const { return Float(value); }
-    std::string operator()(const std::complex<double>& value) const {
-      return "complex(" + Float(value.real()) + ", " + Float(value.imag()) + ")";
-    }
-    std::string operator()(const std::string& value) const { return String(value); }
-    std::string operator()(DType value) const { return Torch(value); }
-    std::string operator()(const ValueRef& value) const { return ValueName(program, value.id); }
-    std::string operator()(const ArgList& value) const {
-      return "[" + Join(EmitArgs(program, value)) + "]";
-    }
-    std::string operator()(const Tuple& value) const {
-      return TupleText(EmitArgs(program, value.items));
-    }
-    std::string operator()(const Slice& value) const {
-      return "slice(" + Join(EmitArgs(program, value.bounds)) + ")";
-    }
-    std::string operator()(const Constant& value) const { return "torch." + value.name; }
-    std::string operator()(const Ellipsis&) const { return "..."; }
-  };
-  return std::visit(Visitor{program}, arg.data);
+  return ArgEmitter(program, nullptr).Emit(arg);
 }
 
 std::string EmitStatement(const Program& program, size_t index) {
   const Statement& s = program.statements[index];
-  std::vector<std::string> items = EmitArgs(program, s.args);
+  size_t next_float = FirstFloat(program, index);
+  const ArgEmitter emitter(program, &next_float);
+  std::vector<std::string> items = emitter.Emit(s.args);
   if (s.op == "Tensor.__setitem__") {
     GF_CHECK(items.size() == 3, "__setitem__ takes self, index and value");
     return items[0] + "[" + items[1] + "] = " + items[2];
@@ -379,7 +337,7 @@ std::string EmitStatement(const Program& program, size_t index) {
   // when there are two or more.
   if (s.results > 1) line = Join(results) + " = ";
   if (s.op == "Tensor.__getitem__") return line + items[0] + "[" + items[1] + "]";
-  for (const auto& [name, arg] : s.kwargs) items.push_back(name + "=" + EmitArg(program, arg));
+  for (const auto& [name, arg] : s.kwargs) items.push_back(name + "=" + emitter.Emit(arg));
   if (s.op.starts_with("Tensor.")) {
     const std::string self = items.empty() ? "" : items[0];
     if (!items.empty()) items.erase(items.begin());
@@ -391,13 +349,25 @@ std::string EmitStatement(const Program& program, size_t index) {
 std::string EmitFunction(const Program& program, const std::string& name) {
   std::vector<std::string> parameters;
   for (size_t i = 0; i < program.leaves.size(); ++i) parameters.push_back("x" + std::to_string(i));
+  const size_t floats = Floats(program).size();
+  for (size_t i = 0; i < floats; ++i) parameters.push_back(FloatName(i));
+  std::string before;
   std::string out = "def " + name + "(" + Join(parameters) + "):\n";
   std::vector<size_t> open;  // regions, outer ones first
   const auto indent = [&] { return std::string(4 + 4 * open.size(), ' '); };
   size_t next_region = 0;
+  const Region* function = TransformOf(program);
+  if (function != nullptr && function->kind != Region::Kind::kFunction) function = nullptr;
   for (size_t i = 0; i < program.statements.size(); ++i) {
     const int at = static_cast<int>(i);
-    while (next_region < program.regions.size() && program.regions[next_region].first == at) {
+    if (function != nullptr && function->first == at) {
+      before = EmitClass(program, *function, name) + "\n\n";
+      out += indent() + EmitApply(program, *function, name) + "\n";
+      i = static_cast<size_t>(function->last);
+      continue;
+    }
+    while (function == nullptr && next_region < program.regions.size() &&
+           program.regions[next_region].first == at) {
       out += indent() + RegionHeader(program, next_region) + "\n";
       open.push_back(next_region++);
     }
@@ -410,7 +380,7 @@ std::string EmitFunction(const Program& program, const std::string& name) {
   }
   std::vector<std::string> outputs;
   for (const Output& output : program.outputs) outputs.push_back(ValueName(program, output.value));
-  return out + "    return " + TupleText(outputs) + "\n";
+  return before + out + "    return " + TupleText(outputs) + "\n";
 }
 
 std::string EmitModule(const Program& program) {
@@ -431,7 +401,7 @@ std::string EmitModule(const Program& program) {
   }
   out += "\n\n" + EmitFunction(program);
   out += "\n\n" + EmitCotangents(program);
-  const std::string call = EmitCall(program.call);
+  const std::string call = EmitCall(program);
   if (!call.empty()) out += "\n\n" + call;
   return out;
 }

@@ -10,10 +10,11 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kRecipeKinds[] = {"literal", "ints", "uniform", "normal", "choice"};
-constexpr const char* kRegionKinds[] = {"no_grad", "autocast", "autocast_off", "checkpoint"};
+constexpr const char* kRegionKinds[] = {"no_grad",  "autocast", "autocast_off", "checkpoint",
+                                        "function", "jvp",      "vjp"};
 constexpr const char* kLayouts[] = {"contiguous", "expanded", "column_major", "sliced"};
 constexpr const char* kDynamics[] = {"default", "yes", "no"};
-constexpr const char* kBackwards[] = {"grad", "none", "accumulate", "double", "jvp"};
+constexpr const char* kBackwards[] = {"grad", "none", "accumulate", "double"};
 
 template <typename E, size_t N>
 E EnumFrom(const json& value, const char* const (&names)[N], const char* what) {
@@ -89,6 +90,11 @@ Arg ArgFromJson(const json& value) {
   if (key == "v") return Arg::Value(inner.get<ValueId>());
   if (key == "t") return DTypeFromJson(inner);
   if (key == "f") return FloatFromJson(value);
+  if (key == "p") {
+    Arg parameter(inner.at(0).get<double>());
+    parameter.second = inner.at(1).get<double>();
+    return parameter;
+  }
   if (key == "c") {
     return std::complex<double>(FloatFromJson(inner.at(0)), FloatFromJson(inner.at(1)));
   }
@@ -229,6 +235,7 @@ CallPlan CallFromJson(const json& value) {
 }  // namespace
 
 json ToJson(const Arg& arg) {
+  if (arg.second) return {{"p", {arg.As<double>(), *arg.second}}};
   struct Visitor {
     json operator()(const None&) const { return nullptr; }
     json operator()(bool value) const { return value; }

@@ -2,6 +2,8 @@
 #include "gradfuzz/program/program.h"
 
 #include <bit>
+#include <cmath>
+#include <set>
 
 #include "gradfuzz/support/check.h"
 
@@ -78,6 +80,17 @@ std::string ValidateSpelling(const Statement& statement) {
   return method && statement.args.empty() ? statement.op + " is a method and has no self" : "";
 }
 
+// Calls `visit(arg)` for each float that is a parameter.
+template <typename Visit>
+void ForEachFloat(const Program& program, const Visit& visit) {
+  for (const Statement& statement : program.statements) {
+    // ForEachArg takes a mutable statement so that passes can rewrite; this visitor only reads.
+    ForEachArg(const_cast<Statement&>(statement), [&](const Arg& arg) {
+      if (arg.second) visit(arg);
+    });
+  }
+}
+
 }  // namespace
 
 bool ValueRecipe::operator==(const ValueRecipe& other) const {
@@ -90,6 +103,8 @@ bool Tuple::operator==(const Tuple& other) const { return items == other.items; 
 bool Slice::operator==(const Slice& other) const { return bounds == other.bounds; }
 
 bool Arg::operator==(const Arg& other) const {
+  if (second.has_value() != other.second.has_value()) return false;
+  if (second && !SameBits(*second, *other.second)) return false;
   if (Is<double>() && other.Is<double>()) return SameBits(As<double>(), other.As<double>());
   return data == other.data;
 }
@@ -119,6 +134,62 @@ std::vector<ValueId> Uses(const Statement& statement) {
   ForEachUse(const_cast<Statement&>(statement),
              [&](const ValueRef& ref) { ids.push_back(ref.id); });
   return ids;
+}
+
+RegionEnds EndsOf(const Program& program, const Region& region) {
+  const ValueId first = FirstResult(program, static_cast<size_t>(region.first));
+  const ValueId end = FirstResult(program, static_cast<size_t>(region.last) + 1);
+  std::set<ValueId> takes, gives;
+  for (size_t i = 0; i < program.statements.size(); ++i) {
+    const int at = static_cast<int>(i);
+    for (const ValueId id : Uses(program.statements[i])) {
+      if (region.first <= at && at <= region.last && id < first) takes.insert(id);
+      if (at > region.last && first <= id && id < end) gives.insert(id);
+    }
+  }
+  for (const Output& output : program.outputs) {
+    if (first <= output.value && output.value < end) gives.insert(output.value);
+  }
+  return {{takes.begin(), takes.end()}, {gives.begin(), gives.end()}};
+}
+
+bool IsTransform(Region::Kind kind) {
+  return kind == Region::Kind::kFunction || kind == Region::Kind::kJvp ||
+         kind == Region::Kind::kVjp;
+}
+
+const Region* TransformOf(const Program& program) {
+  for (const Region& region : program.regions) {
+    if (IsTransform(region.kind)) return &region;
+  }
+  return nullptr;
+}
+
+Program SecondCall(const Program& program) {
+  GF_CHECK(!program.call.second_leaves.empty(), "the program has no second call");
+  Program out = program;
+  out.storages = std::move(out.call.second_storages);
+  out.leaves = std::move(out.call.second_leaves);
+  out.call.second_storages.clear();
+  out.call.second_leaves.clear();
+  for (Statement& statement : out.statements) {
+    ForEachArg(statement, [](Arg& arg) {
+      if (arg.second) arg.data = *arg.second;
+    });
+  }
+  return out;
+}
+
+std::vector<double> Floats(const Program& program) {
+  std::vector<double> floats;
+  ForEachFloat(program, [&](const Arg& arg) { floats.push_back(arg.As<double>()); });
+  return floats;
+}
+
+std::vector<double> SecondFloats(const Program& program) {
+  std::vector<double> floats;
+  ForEachFloat(program, [&](const Arg& arg) { floats.push_back(*arg.second); });
+  return floats;
 }
 
 std::string Validate(const Program& program) {
@@ -154,6 +225,11 @@ std::string Validate(const Program& program) {
     while (!open.empty() && open.back() < region.first) open.pop_back();
     if (!open.empty() && region.last > open.back()) return "regions overlap without nesting";
     open.push_back(region.last);
+    if (!IsTransform(region.kind)) continue;
+    const RegionEnds ends = EndsOf(program, region);
+    if (program.regions.size() > 1 || ends.takes.empty() || ends.gives.empty()) {
+      return "a transformed part takes and gives values, and is a program's only region";
+    }
   }
   const CallPlan& call = program.call;
   for (const auto& [name, value] : call.config) {
@@ -164,15 +240,22 @@ std::string Validate(const Program& program) {
              "' is no name such as inductor.cpp.simdlen, or has no plain value";
     }
   }
+  std::string fault;
+  ForEachFloat(program, [&](const Arg& arg) {
+    if (!arg.Is<double>() || !std::isfinite(arg.As<double>()) || !std::isfinite(*arg.second)) {
+      fault = "only a finite float can be a parameter";
+    }
+  });
+  if (!fault.empty()) return fault;
   if (!call.second_leaves.empty()) {
     if (call.second_leaves.size() != program.leaves.size() ||
         call.second_storages.size() != program.storages.size()) {
       return "the second call has other leaves than the first";
     }
-    if (std::string fault = ValidateStorages(call.second_storages); !fault.empty()) return fault;
-    for (size_t i = 0; i < call.second_leaves.size(); ++i) {
-      std::string fault = ValidateLeaf(call.second_leaves[i], call.second_storages,
-                                       "second-call leaf x" + std::to_string(i));
+    fault = ValidateStorages(call.second_storages);
+    for (size_t i = 0; i < call.second_leaves.size() && fault.empty(); ++i) {
+      fault = ValidateLeaf(call.second_leaves[i], call.second_storages,
+                           "second-call leaf x" + std::to_string(i));
       if (!fault.empty()) return fault;
     }
   }

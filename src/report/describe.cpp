@@ -332,8 +332,9 @@ std::string UnderConfig(const program::Program& program) {
 
 }  // namespace
 
-std::vector<std::string> DescribeCall(const program::CallPlan& call) {
+std::vector<std::string> DescribeCall(const program::Program& program) {
   using program::CallPlan;
+  const CallPlan& call = program.call;
   std::vector<std::string> out;
   if (call.dynamic == CallPlan::Dynamic::kYes) out.emplace_back("dynamic=True");
   if (call.dynamic == CallPlan::Dynamic::kNo) out.emplace_back("dynamic=False");
@@ -352,16 +353,23 @@ std::vector<std::string> DescribeCall(const program::CallPlan& call) {
     case CallPlan::Backward::kDouble:
       out.emplace_back("double backward");
       break;
-    case CallPlan::Backward::kJvp:
-      out.emplace_back("forward-mode derivative");
-      break;
   }
   if (!call.second_leaves.empty()) {
     std::string sizes;
-    for (const program::Leaf& leaf : call.second_leaves) {
-      sizes += (sizes.empty() ? "" : ", ") + Sizes(leaf.sizes);
+    bool resized = false;
+    for (size_t i = 0; i < call.second_leaves.size(); ++i) {
+      sizes += (i ? ", " : "") + Sizes(call.second_leaves[i].sizes);
+      resized = resized || call.second_leaves[i].sizes != program.leaves[i].sizes;
     }
-    out.push_back("called a second time with sizes " + sizes);
+    std::string how = resized ? " with sizes " + sizes : "";
+    const std::vector<double> first = program::Floats(program);
+    const std::vector<double> second = program::SecondFloats(program);
+    for (size_t i = 0; i < first.size(); ++i) {
+      how += (how.empty() ? " with f" : ", f") + std::to_string(i) + " = " +
+             program::EmitArg(program, second[i]) + " (" + program::EmitArg(program, first[i]) +
+             " at first)";
+    }
+    out.push_back("called a second time" + how);
   }
   return out;
 }

@@ -358,7 +358,7 @@ std::string FindingPart(const Finding& f, bool open) {
       out += "<p class=\"soft mono\">x" + std::to_string(i) + ": " + E(DescribeLeaf(f.reduced, i)) +
              "</p>\n";
     }
-    for (const std::string& how : DescribeCall(f.reduced.call)) {
+    for (const std::string& how : DescribeCall(f.reduced)) {
       out += "<p class=\"soft mono\">" + E(how) + "</p>\n";
     }
   }

@@ -9,6 +9,7 @@
 
 #include "gradfuzz/program/emit.h"
 #include "gradfuzz/program/json.h"
+#include "gradfuzz/program/reference.h"
 #include "gradfuzz/report/describe.h"
 #include "gradfuzz/report/text.h"
 
@@ -77,29 +78,6 @@ DType CoarsestDType(const Program& program) {
     if (program::Epsilon(dtype) > program::Epsilon(coarsest)) coarsest = dtype;
   }
   return coarsest;
-}
-
-// The statements in the reference precision; equal to the program's own where nothing asks for
-// another dtype than the one its operands have.
-void Widen(program::Arg* arg) {
-  if (arg->Is<DType>()) *arg = program::Info(arg->As<DType>()).reference;
-  if (arg->Is<program::ArgList>()) {
-    for (program::Arg& item : arg->As<program::ArgList>()) Widen(&item);
-  }
-  if (arg->Is<program::Tuple>()) {
-    for (program::Arg& item : arg->As<program::Tuple>().items) Widen(&item);
-  }
-}
-Program Widened(Program program) {
-  for (program::Statement& s : program.statements) {
-    for (program::Arg& arg : s.args) Widen(&arg);
-    for (auto& [name, arg] : s.kwargs) Widen(&arg);
-  }
-  std::erase_if(program.regions, [](const program::Region& r) {
-    return r.kind == program::Region::Kind::kAutocast ||
-           r.kind == program::Region::Kind::kAutocastOff;
-  });
-  return program;
 }
 
 bool WritesInPlace(const Program& program) {
@@ -176,6 +154,7 @@ struct Plan {
   std::string rung = "inductor";
   int draws = 1;
   bool second = false;
+  bool floats = false;  // takes floats as parameters
   bool gradients = true;
   bool some_outputs = false;      // outputs may not require a gradient
   bool inputs_after = false;      // the program writes to its inputs
@@ -262,8 +241,8 @@ Plan MakePlan(const Finding& f) {
     }
   }
   plan.second = !p.call.second_leaves.empty();
+  plan.floats = !program::Floats(p).empty();
   plan.gradients = p.call.backward != CallPlan::Backward::kNone &&
-                   p.call.backward != CallPlan::Backward::kJvp &&
                    std::any_of(p.leaves.begin(), p.leaves.end(),
                                [](const program::Leaf& l) { return l.requires_grad; });
   plan.some_outputs = p.outputs.size() > 1;
@@ -277,7 +256,7 @@ Plan MakePlan(const Finding& f) {
     }
   }
   plan.own_laws = plan.own_laws && plan.gradients;
-  const Program wide = Widened(p);
+  const Program wide = program::ToReference(p);
   plan.own_reference = wide.statements != p.statements || wide.regions != p.regions;
   plan.simple_leaves =
       LeavesAreSimple(p.leaves) && (!plan.second || LeavesAreSimple(p.call.second_leaves));
@@ -328,7 +307,7 @@ class Script {
     if (plan_.own_reference) {
       Function();
       Line("# The same in float64.");
-      out_ += program::EmitFunction(Widened(f_.reduced), "reference");
+      out_ += program::EmitFunction(program::ToReference(f_.reduced), "reference");
     }
     Tolerances();
     WideInputs();
@@ -427,6 +406,7 @@ class Script {
   void Run() {
     Function();
     std::string parameters = "fn, xs";
+    if (plan_.floats) parameters += ", floats";
     if (plan_.draws > 1) parameters += ", draw";
     if (plan_.round_cotangents && plan_.gradients) parameters += ", like=None";
     if (call().autocast) parameters += ", autocast=True";
@@ -439,16 +419,12 @@ class Script {
       Line(indent + "with torch.no_grad():");
       indent += "    ";
     }
-    if (call().backward == CallPlan::Backward::kJvp) {
-      Jvp();
-      return;
-    }
     if (call().autocast) {
       Line(indent + "with torch.autocast(\"" + DeviceType() +
            "\", dtype=torch.bfloat16, enabled=autocast):");
       indent += "    ";
     }
-    Line(indent + "outs = fn(*xs)");
+    Line(indent + "outs = fn(" + Passed("*xs") + ")");
     Line("    seen = {f\"out{i}\": o for i, o in enumerate(outs)}");
     if (plan_.metadata) Facts();
     if (plan_.gradients) Gradients();
@@ -456,6 +432,11 @@ class Script {
       Line("    seen.update({f\"input x{i}\": x.detach().clone() for i, x in enumerate(xs)})");
     }
     Line("    return seen");
+  }
+
+  // The arguments of a call: the tensors, then the floats.
+  std::string Passed(std::string tensors) const {
+    return std::move(tensors) + (plan_.floats ? ", *floats" : "");
   }
 
   void Leaves() {
@@ -508,21 +489,6 @@ class Script {
         Line("    grads = torch.autograd.grad(" + outputs + rest + ")");
     }
     Line("    seen.update(zip(leaves, grads))");
-  }
-
-  void Jvp() {
-    Line("    import torch.autograd.forward_ad as fwd");
-    Line();
-    Line("    with fwd.dual_level():");
-    Line("        duals = [");
-    Line(
-        "            fwd.make_dual(x.detach(), torch.ones_like(x)) if x.requires_grad else x for x "
-        "in xs");
-    Line("        ]");
-    Line("        parts = [fwd.unpack_dual(o) for o in fn(*duals)]");
-    Line("    seen = {f\"out{i}\": p.primal for i, p in enumerate(parts)}");
-    Line("    seen.update({f\"tangent of out{i}\": p.tangent for i, p in enumerate(parts)})");
-    Line("    return seen");
   }
 
   void Check() {
@@ -583,6 +549,7 @@ class Script {
   std::string RunCall(const std::string& fn, const std::string& xs, bool reference,
                       const std::string& change) const {
     std::string text = "run(" + fn + ", " + xs;
+    if (plan_.floats) text += ", floats";
     if (plan_.draws > 1) text += ", draw";
     if (reference && plan_.round_cotangents && plan_.gradients) text += ", like=outs";
     if (reference && call().autocast) text += ", autocast=False";
@@ -607,7 +574,8 @@ class Script {
     if (call().no_grad_first) {
       Line("    with torch.no_grad():");
       Line("        compiled_program(*inputs(" +
-           (plan_.device == "cpu" ? "" : "\"" + plan_.device + "\"") + "))");
+           (plan_.device == "cpu" ? "" : "\"" + plan_.device + "\"") + ")" +
+           (plan_.floats ? ", *CALL[\"floats\"]" : "") + ")");
     }
     std::string indent = "    ";
     std::string make = "inputs";
@@ -631,9 +599,17 @@ class Script {
       indent += "    ";
     }
     if (plan_.second) {
-      Line(indent + "for make in (inputs, second_inputs):  # two sizes, one compiled function");
+      if (plan_.floats) {
+        Line(indent +
+             "calls = [(inputs, CALL[\"floats\"]), (second_inputs, CALL[\"second_floats\"])]");
+        Line(indent + "for make, floats in calls:  # one compiled function");
+      } else {
+        Line(indent + "for make in (inputs, second_inputs):  # two sizes, one compiled function");
+      }
       indent += "    ";
       make = "make";
+    } else if (plan_.floats) {
+      Line(indent + "floats = CALL[\"floats\"]");
     }
     if (plan_.draws > 1) {
       Line(indent + "for draw in range(" + std::to_string(plan_.draws) + "):");
@@ -756,7 +732,8 @@ std::string EmitSnippet(const Finding& finding) {
   CallPlan plain;
   plain.dynamic = p.call.dynamic;
   if (rung == nullptr || !(p.call == plain) || plan.metadata || plan.own_laws ||
-      plan.inputs_after || !Knobs(finding, plan.rung).empty() || p.outputs.size() != 1 ||
+      plan.inputs_after || plan.floats || !Knobs(finding, plan.rung).empty() ||
+      p.outputs.size() != 1 ||
       (plan.symptom != Symptom::kValues && plan.symptom != Symptom::kRaises) ||
       !LeavesAreSimple(p.leaves)) {
     return "";

@@ -116,7 +116,7 @@ void PutProgram(const program::Program& program, Page* page) {
     const std::string text = "x" + std::to_string(i) + "  " + DescribeLeaf(program, i);
     page->Line("  " + page->Paint(Ink::kDim, Shorten(text, page->width() - 2)));
   }
-  for (const std::string& text : DescribeCall(program.call)) {
+  for (const std::string& text : DescribeCall(program)) {
     page->Line("  " + page->Paint(Ink::kDim, Shorten(text, page->width() - 2)));
   }
 }

@@ -17,10 +17,18 @@ SEEDS = 400
 
 class SpellingTest(WorkerTestCase):
     def test_python_reads_back_as_the_same_program(self) -> None:
+        self._read_back({}, range(SEEDS))
+
+    def test_parts_that_are_called_as_a_whole_read_back(self) -> None:
+        kinds = ["checkpoint", "custom_function", "jvp", "vjp", "second_float"]
+        for kind in kinds:
+            self._read_back({"weights": {f"feature.{kind}": 50.0}}, range(60))
+
+    def _read_back(self, options: dict, seeds: range) -> None:
         request = {
             "type": "generate",
-            "items": [{"seed": s} for s in range(SEEDS)],
-            "generate": {},
+            "items": [{"seed": s} for s in seeds],
+            "generate": options,
             "run": {},
         }
         for seed, made in enumerate(self.worker.ask(request)["programs"]):

@@ -45,7 +45,6 @@ using OnPhase = std::function<void(Phase, Inputs&)>;
 struct ExecuteOptions {
   int draw = 0;
   at::Device device = at::kCPU;
-  bool second_call = false;  // the leaves of CallPlan::second_leaves
   // Compute in this precision: leaves and cotangents are made in their own dtype, then widened.
   bool reference = false;
   // Dtypes of the outputs in the program's own precision; needed with `reference` to round the

@@ -19,7 +19,6 @@ struct InterpretOptions {
   at::Device device = at::kCPU;
   // Give every output this cotangent instead of its recipe's; undefined tensors = none for it.
   const std::vector<at::Tensor>* cotangents = nullptr;
-  bool second_call = false;  // the leaves of CallPlan::second_leaves
   // For Reference: the dtypes of the program's outputs where known; found by a run otherwise.
   std::vector<at::ScalarType> cotangent_types;
   OnPhase on_phase;
@@ -33,12 +32,8 @@ Observation Interpret(const program::Program& program, const InterpretOptions& o
 // what in-place operators did later shows in the values they wrote.
 Result<std::vector<at::Tensor>> Values(const program::Program& program, int draw);
 
-// The program in the reference precision: float16, bfloat16 and float32 become float64, complex64
-// becomes complex128, in storages and in dtype arguments; autocast is switched off. Leaves still
-// hold the values of the original dtype (rounded first, then widened).
-program::Program ToReference(const program::Program& program);
-
-// Interpret(ToReference(program)) with leaves and cotangents rounded to the original dtypes first.
+// Interpret(program::ToReference(program)) with leaves and cotangents rounded to the original
+// dtypes first.
 Observation Reference(const program::Program& program, const InterpretOptions& options);
 
 }  // namespace gradfuzz::evaluate

@@ -42,7 +42,7 @@ struct RungRun {
   std::string rung;                          // "eager", "aot_eager", "inductor", ...
   std::string device;                        // "cpu", "cuda"
   std::vector<evaluate::Observation> draws;  // one per draw of values
-  // The second call of the call plan (other sizes), one per draw; empty when the plan has none.
+  // The second call of the call plan, one per draw; empty when the plan has none.
   std::vector<evaluate::Observation> second_draws;
   std::vector<evaluate::Observation> repeats;  // draw 0 again on the same artefact; may be empty
   Verdict error_verdict = Verdict::kAgree;     // with `error`: kCompileError, kRuntimeError, ...

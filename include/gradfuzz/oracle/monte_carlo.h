@@ -41,7 +41,6 @@ enum class Follow : uint8_t {
 
 struct ReplayOptions {
   int draw = 0;
-  bool second_call = false;
   const std::vector<at::Tensor>* cotangents = nullptr;  // instead of the recipes'
   std::vector<at::ScalarType> cotangent_types;          // dtypes of the program's own outputs
   bool noise = false;

@@ -21,6 +21,9 @@ namespace gradfuzz::program {
 // "_foreach_add_", "Tensor.__setitem__".
 bool IsInPlace(const Statement& statement);
 
+// Calls the program once, with its floats as literals.
+void DropSecondCall(Program* program);
+
 // Which leaves and statements stay, and which value stands for one that does not.
 struct Selection {
   std::vector<bool> leaves;

@@ -3,7 +3,8 @@
 //
 // Arguments: null, true, 3, 0.5, "text", [..] are themselves; {"v": 3} a value, {"t": "float32"} a
 // dtype, {"f": "inf"} a float that JSON lacks, {"c": [re, im]} complex, {"u": [..]} a tuple,
-// {"slice": [a, b, c]}, {"k": "channels_last"} a constant of torch, {"e": 0} an ellipsis.
+// {"slice": [a, b, c]}, {"k": "channels_last"} a constant of torch, {"e": 0} an ellipsis, {"p":
+// [0.5, 0.25]} a float that is a parameter, in the first and in the second call.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -12,6 +12,7 @@
 #include <complex>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -97,6 +98,9 @@ struct Arg {
   using Data = std::variant<None, bool, int64_t, double, std::complex<double>, std::string, DType,
                             ValueRef, ArgList, Tuple, Slice, Constant, Ellipsis>;
   Data data;
+  // Set on a float that is a parameter of the program: its value in the second call. `data` holds
+  // the one of the first.
+  std::optional<double> second;
 
   Arg() : data(None{}) {}
   template <typename T>
@@ -142,6 +146,13 @@ struct Region {
     kAutocast,     // with torch.autocast(..., dtype=torch.bfloat16)
     kAutocastOff,  // with torch.autocast(..., enabled=False)
     kCheckpoint,   // in a function of its own, run by torch.utils.checkpoint: changes no value
+    // In a torch.autograd.Function whose backward is not its derivative: to each floating-point
+    // tensor x that it takes it gives x times the sum of all elements of all cotangents.
+    kFunction,
+    // Differentiated as a whole by torch.func within the program. What it takes and gives must be
+    // differentiable; T are the tensors that it takes.
+    kJvp,  // gives the derivatives along T instead of the values
+    kVjp,  // adds the sum of all elements of T * gradient to each value; cotangents are ones
   };
   Kind kind = Kind::kNoGrad;
   int first = 0;
@@ -180,7 +191,6 @@ struct CallPlan {
     kNone,        // under torch.no_grad()
     kAccumulate,  // .backward(retain_graph=True) twice: gradients add up
     kDouble,      // create_graph=True, then the gradient of the gradients' sum
-    kJvp,         // forward mode: dual tensors around the call
   };
   Dynamic dynamic = Dynamic::kDefault;
   Backward backward = Backward::kGrad;
@@ -189,8 +199,8 @@ struct CallPlan {
   // Entries of torch's config modules that it is compiled under, by the name that --knob takes:
   // {"inductor.cpp.simdlen", 1}. Values are None, bool, int, float or string.
   std::map<std::string, Arg> config;
-  // Other sizes for a second call of the same compiled function; empty = none. Same number, types
-  // and storages as `leaves`.
+  // A second call of the same compiled function, on other sizes or with other floats (Arg::second);
+  // empty = none. Same number, types and storages as `leaves`.
   std::vector<Storage> second_storages;
   std::vector<Leaf> second_leaves;
 
@@ -215,27 +225,57 @@ int ValueCount(const Program& program);
 // "x0" for a leaf, "v5" for a result.
 std::string ValueName(const Program& program, ValueId id);
 
-// Calls `visit(ref)` for each value that the statement uses, also inside lists, tuples, kwargs.
+// What a region's statements use of what is before it, and what of them is used behind it; in the
+// order of the values.
+struct RegionEnds {
+  std::vector<ValueId> takes, gives;
+};
+RegionEnds EndsOf(const Program& program, const Region& region);
+
+// Whether the region is a function of its own that changes values or gradients: kFunction, kJvp or
+// kVjp. Such a one is its program's only region.
+bool IsTransform(Region::Kind kind);
+// The region that is one; null where there is none.
+const Region* TransformOf(const Program& program);
+
+// The program as its second call runs it: the leaves, storages and floats of that call in place of
+// the first one's. The floats are still parameters. REQUIRES: it has a second call.
+Program SecondCall(const Program& program);
+// The floats that the program takes as parameters ("f0", "f1", ...), with their values in the first
+// and in the second call.
+std::vector<double> Floats(const Program& program);
+std::vector<double> SecondFloats(const Program& program);
+
+// Calls `visit(arg)` for each argument that is no list or tuple, also inside those and in kwargs,
+// in the order in which the program is written.
 template <typename Visit>
-void ForEachUse(Arg& arg, const Visit& visit) {
-  if (arg.Is<ValueRef>()) {
-    visit(arg.As<ValueRef>());
-  } else if (arg.Is<ArgList>()) {
-    for (Arg& item : arg.As<ArgList>()) ForEachUse(item, visit);
+void ForEachArg(Arg& arg, const Visit& visit) {
+  if (arg.Is<ArgList>()) {
+    for (Arg& item : arg.As<ArgList>()) ForEachArg(item, visit);
   } else if (arg.Is<Tuple>()) {
-    for (Arg& item : arg.As<Tuple>().items) ForEachUse(item, visit);
+    for (Arg& item : arg.As<Tuple>().items) ForEachArg(item, visit);
+  } else {
+    visit(arg);
   }
 }
 template <typename Visit>
+void ForEachArg(Statement& statement, const Visit& visit) {
+  for (Arg& arg : statement.args) ForEachArg(arg, visit);
+  for (auto& [name, arg] : statement.kwargs) ForEachArg(arg, visit);
+}
+// Calls `visit(ref)` for each value that the statement uses.
+template <typename Visit>
 void ForEachUse(Statement& statement, const Visit& visit) {
-  for (Arg& arg : statement.args) ForEachUse(arg, visit);
-  for (auto& [name, arg] : statement.kwargs) ForEachUse(arg, visit);
+  ForEachArg(statement, [&](Arg& arg) {
+    if (arg.Is<ValueRef>()) visit(arg.As<ValueRef>());
+  });
 }
 std::vector<ValueId> Uses(const Statement& statement);  // in order, with repeats
 
 // Empty when well formed, else what is wrong: ids out of range, sizes and strides that differ in
-// number, a view that leaves its storage, a literal of the wrong length, regions not nested, an
-// index without its tensor.
+// number, a view that leaves its storage, a literal of the wrong length, regions not nested, a
+// transform that takes nothing, gives nothing or has another region beside it, an
+// index without its tensor, a parameter that is no finite float.
 std::string Validate(const Program& program);
 
 }  // namespace gradfuzz::program

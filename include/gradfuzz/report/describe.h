@@ -50,7 +50,7 @@ std::string DescribeLeaf(const program::Program& program, size_t index);
 
 // How it is compiled and called where that is not the plain way: "dynamic=True", "called under
 // autocast(bfloat16)", "inductor.cpp.simdlen=1", ...; empty for the plain way.
-std::vector<std::string> DescribeCall(const program::CallPlan& call);
+std::vector<std::string> DescribeCall(const program::Program& program);
 
 // "ran 3 of 3 times in fresh processes"; empty when never confirmed.
 std::string Confirmation(const Finding& finding);

@@ -56,9 +56,8 @@ bool Has(const GeneratedProgram& generated, std::string_view feature) {
 }
 
 bool RunsCleanly(const GeneratedProgram& generated, int draw, bool second_call = false) {
-  const Program& program = generated.program;
-  const evaluate::Observation run =
-      evaluate::Interpret(program, {.draw = draw, .second_call = second_call});
+  const Program program = second_call ? program::SecondCall(generated.program) : generated.program;
+  const evaluate::Observation run = evaluate::Interpret(program, {.draw = draw});
   if (!run.ok() || (!Has(generated, "feature.non_finite") && !AllFinite(run.outputs))) return false;
   bool any = program.call.backward == program::CallPlan::Backward::kNone;
   for (const auto& gradient : run.gradients) {
@@ -213,7 +212,7 @@ TEST(Generate, WritesWithoutAccumulationNameNoElementTwice) {
 // A second call is of other sizes, and as well behaved as the first, also on draws not seen before.
 TEST(Generate, SecondCallsRunCleanlyOnOtherSizes) {
   GenerateOptions options;
-  options.weights = {{"feature.second_call", 1000.0}};
+  options.weights = {{"feature.second_call", 1000.0}, {"feature.second_float", 0.0}};
   int seen = 0, dynamic = 0;
   for (uint64_t seed = 0; seed < 400; ++seed) {
     const auto generated = Generate(seed, options);
@@ -234,10 +233,54 @@ TEST(Generate, SecondCallsRunCleanlyOnOtherSizes) {
       EXPECT_TRUE(RunsCleanly(*generated, draw, /*second_call=*/true)) << source();
     }
     if (generated->lane != "exact") continue;
-    ExpectExact(p, {.draw = 7, .second_call = true}, "seed " + std::to_string(seed));
+    ExpectExact(program::SecondCall(p), {.draw = 7}, "seed " + std::to_string(seed));
   }
   EXPECT_GE(seen, 100);
   EXPECT_GE(dynamic, 3);
+}
+
+TEST(Generate, SecondCallsRunCleanlyWithOtherFloats) {
+  GenerateOptions options;
+  options.weights = {{"feature.second_float", 1000.0}};
+  int seen = 0, exact = 0;
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    const auto generated = Generate(seed, options);
+    ASSERT_TRUE(generated.ok());
+    const Program& p = generated->program;
+    const std::vector<double> first = program::Floats(p), second = program::SecondFloats(p);
+    ASSERT_EQ(Has(*generated, "feature.second_float"), !first.empty());
+    if (first.empty()) continue;
+    ++seen;
+    const std::string source = "seed " + std::to_string(seed) + program::EmitModule(p);
+    for (size_t i = 0; i < first.size(); ++i) EXPECT_NE(first[i], second[i]) << source;
+    for (const int draw : {0, 7}) {
+      EXPECT_TRUE(RunsCleanly(*generated, draw)) << source;
+      EXPECT_TRUE(RunsCleanly(*generated, draw, /*second_call=*/true)) << source;
+    }
+    if (generated->lane != "exact") continue;
+    ++exact;
+    ExpectExact(program::SecondCall(p), {.draw = 7}, "seed " + std::to_string(seed));
+  }
+  EXPECT_GE(seen, 40);
+  EXPECT_GE(exact, 3);
+}
+
+TEST(Generate, TransformedPartsAreOfAllKindsAndFinite) {
+  using Kind = program::Region::Kind;
+  GenerateOptions options;
+  options.weights = {
+      {"feature.custom_function", 20.0}, {"feature.jvp", 20.0}, {"feature.vjp", 20.0}};
+  std::map<Kind, int> seen;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    const auto generated = Generate(seed, options);
+    ASSERT_TRUE(generated.ok());
+    const program::Region* region = program::TransformOf(generated->program);
+    if (region == nullptr) continue;
+    ++seen[region->kind];
+    EXPECT_EQ(generated->lane, "real");
+    EXPECT_TRUE(RunsCleanly(*generated, 0)) << program::EmitModule(generated->program);
+  }
+  for (const Kind kind : {Kind::kFunction, Kind::kJvp, Kind::kVjp}) EXPECT_GE(seen[kind], 5);
 }
 
 // NaN and infinities are of programs without a gradient; many reach the outputs, not all.

@@ -85,7 +85,7 @@ TEST(JsonTest, BadInputIsAUsageErrorThatNamesIt) {
 
 TEST(EmitTest, StatementsReadAsPython) {
   const Program p = Everything();
-  EXPECT_EQ(EmitStatement(p, 0), "v5 = torch.add(x0, x1, alpha=0.5)");
+  EXPECT_EQ(EmitStatement(p, 0), "v5 = torch.add(x0, x1, alpha=f0)");
   EXPECT_EQ(EmitStatement(p, 1), "v6, v7 = torch.max(v5, dim=-1, keepdim=True)");
   EXPECT_EQ(EmitStatement(p, 2), "v8 = x2.to(torch.float32)");
   EXPECT_EQ(EmitStatement(p, 3), "v9 = torch.cat([v8, v8], dim=0)");
@@ -136,6 +136,49 @@ TEST(EmitTest, ACheckpointIsAFunctionOfItsOwn) {
             "            return (v3,)\n"
             "        (v3,) = torch.utils.checkpoint.checkpoint(block1, v2, use_reentrant=False)\n"
             "    return (v3,)\n");
+}
+
+TEST(EmitTest, TransformedParts) {
+  Program p = DiagonalScatterSum();
+  p.regions = {{Region::Kind::kJvp, 0, 0}};
+  const std::string block =
+      "def program(x0, x1):\n"
+      "    def block0(x0, x1):\n"
+      "        v2 = torch.diagonal_scatter(x0, x1, 0)\n"
+      "        return (v2,)\n";
+  const std::string rest =
+      "    v3 = torch.sum(v2)\n"
+      "    return (v3,)\n";
+  EXPECT_EQ(EmitFunction(p),
+            block + "    (v2,) = torch.func.jvp(block0, (x0, x1), (x0, x1))[1]\n" + rest);
+  p.regions[0].kind = Region::Kind::kVjp;
+  EXPECT_EQ(EmitFunction(p), block +
+                                 "    (v2,), pullback = torch.func.vjp(block0, x0, x1)\n"
+                                 "    (g0, g1) = pullback((torch.ones_like(v2),))\n"
+                                 "    g = (x0 * g0).sum() + (x1 * g1).sum()\n"
+                                 "    (v2,) = (v2 + g,)\n" +
+                                 rest);
+  p.regions[0].kind = Region::Kind::kFunction;
+  EXPECT_EQ(
+      EmitFunction(p),
+      "class ProgramFunction(torch.autograd.Function):  # its backward is not its derivative\n"
+      "    @staticmethod\n"
+      "    def forward(ctx, x0, x1):\n"
+      "        v2 = torch.diagonal_scatter(x0, x1, 0)\n"
+      "        ctx.save_for_backward(x0, x1)\n"
+      "        return v2\n\n"
+      "    @staticmethod\n"
+      "    def backward(ctx, g0):\n"
+      "        (x0, x1) = ctx.saved_tensors\n"
+      "        g = g0.sum()\n"
+      "        return x0 * g if x0.is_floating_point() else None, "
+      "x1 * g if x1.is_floating_point() else None\n\n\n"
+      "def program(x0, x1):\n"
+      "    v2 = ProgramFunction.apply(x0, x1)\n" +
+          rest);
+  EXPECT_FALSE(IsPackable(p));
+  p.regions = {{Region::Kind::kNoGrad, 0, 1}, {Region::Kind::kFunction, 1, 1}};
+  EXPECT_NE(Validate(p), "");
 }
 
 TEST(PackTest, RenumbersAndKeepsEveryProgram) {

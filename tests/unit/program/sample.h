@@ -68,6 +68,7 @@ inline Program Everything() {
   p.call.second_storages = p.storages;
   p.call.second_leaves = p.leaves;
   p.call.second_leaves[0].offset = 1;
+  p.statements[0].kwargs[0].second.second = -0.25;  // alpha is a parameter
   return p;
 }
 

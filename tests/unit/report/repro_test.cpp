@@ -130,7 +130,7 @@ TEST(Repro, SetsWhatTheProgramIsCompiledUnder) {
   f.title = "";
   EXPECT_THAT(Title(f), HasSubstr(" under functorch.activation_memory_budget=0.0, runtime.num_"));
   EXPECT_THAT(
-      DescribeCall(f.reduced.call),
+      DescribeCall(f.reduced),
       testing::ElementsAre("functorch.activation_memory_budget=0.0", "runtime.num_threads=4"));
 }
 
@@ -226,12 +226,9 @@ std::vector<std::pair<std::string, Finding>> AllForms() {
     cases.emplace_back(Name(verdict), Harmless(verdict));
   }
   using Backward = program::CallPlan::Backward;
-  for (Backward mode :
-       {Backward::kNone, Backward::kAccumulate, Backward::kDouble, Backward::kJvp}) {
+  for (Backward mode : {Backward::kNone, Backward::kAccumulate, Backward::kDouble}) {
     Finding f = Harmless(Verdict::kGradientMismatch);
     f.reduced.call.backward = mode;
-    // torch refuses dual tensors as inputs of what it compiles.
-    if (mode == Backward::kJvp) f.first_wrong_rung = "eager";
     cases.emplace_back("backward mode " + std::to_string(static_cast<int>(mode)), f);
   }
   {
@@ -269,6 +266,18 @@ std::vector<std::pair<std::string, Finding>> AllForms() {
     f.reduced.outputs[0].cotangent.values = {};
     f.run.knobs = {{"inductor.cpp.simdlen", 1}, {"functorch.cse", false}};
     cases.emplace_back("second call, knobs", f);
+  }
+  for (const auto kind : {program::Region::Kind::kFunction, program::Region::Kind::kJvp,
+                          program::Region::Kind::kVjp}) {  // other floats in a second call
+    Finding f = Harmless(Verdict::kGradientMismatch);
+    program::Program& p = f.reduced;
+    p.statements[0] = {"add", {program::Arg::Value(0), program::Arg::Value(1)}, {{"alpha", 0.5}}};
+    p.statements[0].kwargs[0].second.second = -0.25;
+    p.regions = {{kind, 0, 0}};
+    p.call.no_grad_first = true;
+    p.call.second_storages = p.storages;
+    p.call.second_leaves = p.leaves;
+    cases.emplace_back("other floats, transform " + std::to_string(static_cast<int>(kind)), f);
   }
   {
     Finding f = Harmless(Verdict::kGradientMismatch);
