@@ -5,6 +5,9 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <unistd.h>
+
+#include <cstdio>
 #include <span>
 
 #include "gradfuzz/evaluate/dispatch.h"
@@ -148,6 +151,7 @@ class PythonRung : public CompiledRung {
     };
     Enter();
     evaluate::Observation observation = evaluate::Execute(program, forward, options);
+    if (!observation.ok()) LeaveIfLost(options.device, observation.error);
     Exit();
     return observation;
   }
@@ -156,6 +160,15 @@ class PythonRung : public CompiledRung {
   int graph_breaks() const override { return graph_breaks_; }
 
  private:
+  // Ends this process where no later program could run on the device: whoever waits for it runs what
+  // is left in another one, and the program that did it alone.
+  static void LeaveIfLost(const at::Device& device, const std::string& error) {
+    py::gil_scoped_acquire gil;
+    if (!Module("rungs").attr("device_is_lost")(device.str()).cast<bool>()) return;
+    std::fprintf(stderr, "gradfuzz-worker: %s is lost to this process: %s\n", device.str().c_str(),
+                 error.c_str());
+    _exit(1);
+  }
   void Enter() {
     py::gil_scoped_acquire gil;
     scope_.attr("enter")();

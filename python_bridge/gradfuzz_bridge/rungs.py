@@ -177,6 +177,18 @@ def call(function: Callable, leaves: list[torch.Tensor], floats: list[float]) ->
     return list(outputs)
 
 
+def device_is_lost(device: str) -> bool:
+    """Whether the device fails at whatever it is asked, as CUDA does after a device-side assert."""
+    if torch.device(device).type != "cuda":
+        return False
+    try:
+        torch.zeros(1, device=device).add_(1)
+        torch.cuda.synchronize(device)
+    except RuntimeError:
+        return True
+    return False
+
+
 def grad(
     outputs: list[torch.Tensor],
     leaves: list[torch.Tensor],

@@ -7,6 +7,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/forward_grad.h>
 
+#include <stdexcept>
+
 #include "gradfuzz/support/check.h"
 
 namespace gradfuzz::evaluate {
@@ -36,6 +38,15 @@ class Function : public torch::autograd::Function<Function> {
   }
 };
 
+// torch.func takes no others.
+void RequireDifferentiable(const Tensors& tensors) {
+  for (const at::Tensor& t : tensors) {
+    if (!t.is_floating_point() && !t.is_complex()) {
+      throw std::runtime_error("torch.func differentiates floating-point tensors alone");
+    }
+  }
+}
+
 // The level of forward-mode derivatives for the life of the object.
 class DualLevel {
  public:
@@ -50,11 +61,14 @@ class DualLevel {
 };
 
 Tensors Jvp(const Tensors& takes, const Block& block) {
+  RequireDifferentiable(takes);
   const DualLevel level;
   Tensors duals;
   for (const at::Tensor& x : takes) duals.push_back(at::_make_dual(x, x, level.index()));
   Tensors tangents;
-  for (const at::Tensor& v : block(duals)) {
+  const Tensors gives = block(duals);
+  RequireDifferentiable(gives);
+  for (const at::Tensor& v : gives) {
     const auto [primal, tangent] = at::_unpack_dual(v, level.index());
     tangents.push_back(tangent.defined() ? tangent : at::zeros_like(primal));
   }
@@ -62,6 +76,7 @@ Tensors Jvp(const Tensors& takes, const Block& block) {
 }
 
 Tensors Vjp(const Tensors& takes, const Block& block) {
+  RequireDifferentiable(takes);
   const at::AutoGradMode on(true);
   // Others than what is taken: the gradient stops here.
   Tensors inside;
@@ -69,6 +84,7 @@ Tensors Vjp(const Tensors& takes, const Block& block) {
     inside.push_back(x.requires_grad() ? x.view_as(x) : x.detach().requires_grad_());
   }
   Tensors gives = block(inside);
+  RequireDifferentiable(gives);
   Tensors roots, ones;
   for (const at::Tensor& v : gives) {
     if (!v.requires_grad()) continue;

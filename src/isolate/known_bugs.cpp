@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "gradfuzz/program/emit.h"
 #include "gradfuzz/reduce/op_class.h"
 #include "gradfuzz/support/file.h"
 
@@ -27,7 +28,8 @@ bool IsVersion(const std::vector<std::string>& prefixes, const std::string& vers
 }
 
 bool CallsOneOf(const std::vector<std::string>& ops, const program::Program& program) {
-  return ops.empty() || std::any_of(program.statements.begin(), program.statements.end(),
+  return IsOneOf(ops, program::TransformName(program)) ||
+         std::any_of(program.statements.begin(), program.statements.end(),
                                     [&](const program::Statement& s) {
                                       return IsOneOf(ops, s.op) ||
                                              IsOneOf(ops, reduce::BareName(s.op));

@@ -7,6 +7,7 @@
 
 #include "gradfuzz/isolate/error_text.h"
 #include "gradfuzz/program/edit.h"
+#include "gradfuzz/program/emit.h"
 #include "gradfuzz/reduce/op_class.h"
 #include "gradfuzz/support/hash.h"
 
@@ -305,7 +306,8 @@ std::string CoreSignature(const Target& target, const Program& reduced) {
   // What shows under another config alone is another bug than what shows by default.
   std::string config;
   for (const auto& [name, value] : reduced.call.config) config += " | " + name;
-  return head + ToText(SkeletonOf(reduced)) + config;
+  const std::string transform = program::TransformName(reduced);
+  return head + ToText(SkeletonOf(reduced)) + (transform.empty() ? "" : " | " + transform) + config;
 }
 
 std::string Signature(const Target& target, const Program& reduced, const std::string& cause) {

@@ -418,6 +418,19 @@ std::string EmitLiteral(const Storage& storage, const std::vector<int64_t>& size
   return LiteralTensor(storage.values.values, storage.dtype, sizes, device);
 }
 
+std::string TransformName(const Program& program) {
+  const Region* transform = TransformOf(program);
+  if (transform == nullptr) return "";
+  switch (transform->kind) {
+    case Region::Kind::kJvp:
+      return "func.jvp";
+    case Region::Kind::kVjp:
+      return "func.vjp";
+    default:
+      return "autograd.Function";
+  }
+}
+
 std::string OpChain(const Program& program) {
   std::string out;
   for (const Statement& s : program.statements) {

@@ -321,9 +321,10 @@ std::vector<std::string> Settings(const program::CallPlan& call) {
   return out;
 }
 
-// " under inductor.cpp.simdlen=1", or nothing.
-std::string UnderConfig(const program::Program& program) {
-  std::string out;
+// " under torch.func.jvp, inductor.cpp.simdlen=1", or nothing.
+std::string Under(const program::Program& program) {
+  const std::string transform = program::TransformName(program);
+  std::string out = transform.empty() ? "" : " under torch." + transform;
   for (const std::string& setting : Settings(program.call)) {
     out += (out.empty() ? " under " : ", ") + setting;
   }
@@ -378,7 +379,7 @@ std::string Title(const Finding& finding) {
   if (!finding.title.empty()) return OneLine(finding.title);
   return OneLine(finding.first_wrong_rung + " (" + finding.device +
                  "): " + Accusation(finding.outcome) + " in " + program::OpChain(finding.reduced) +
-                 UnderConfig(finding.reduced));
+                 Under(finding.reduced));
 }
 
 std::vector<std::pair<std::string, std::string>> EnvironmentRows(const nlohmann::json& e) {

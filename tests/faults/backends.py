@@ -7,6 +7,7 @@ are, but for the fault that its name says. faults_test.py states what gradfuzz m
 
 import itertools
 import os
+import sys
 import time
 
 import torch
@@ -157,6 +158,12 @@ def _hang(values):
     return values
 
 
+def _lose_device(values):
+    """As after a device-side assert: what runs raises, and so would all that comes after it."""
+    sys.modules["gradfuzz_bridge.rungs"].device_is_lost = lambda device: True
+    raise RuntimeError("planted: device-side assert triggered")
+
+
 def _abort(values):
     os.abort()
 
@@ -191,6 +198,7 @@ raise_when_run = _backend(forward=_raise_at_run)
 raise_in_backward = _backend(backward=_raise_at_run)
 hang = _backend(forward=_hang)
 abort = _backend(forward=_abort)
+lose_device = _backend(forward=_lose_device)
 
 
 def raise_when_compiled(graph, example_inputs):

@@ -12,7 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from programs import PROGRAMS  # noqa: E402
-from worker_client import WorkerTestCase  # noqa: E402
+from worker_client import Worker, WorkerDied, WorkerTestCase  # noqa: E402
 
 GRADIENT, FORWARD = "gradient_mismatch", "forward_mismatch"
 
@@ -110,6 +110,18 @@ class FaultsTest(WorkerTestCase):
 
     def test_legitimate_differences_stay_silent(self) -> None:
         self.check(SILENT)
+
+    def test_a_worker_leaves_when_its_device_is_lost(self) -> None:
+        run = {
+            "rungs": ["eager", "inductor"],
+            "draws": 1,
+            "fault": f"{HERE}/backends.py:lose_device",
+        }
+        with Worker() as worker:
+            with self.assertRaises(WorkerDied):
+                worker.evaluate([{"program": self.programs["base"]}], run)
+            self.assertEqual(worker.process.wait(20), 1)
+            self.assertIn("cpu is lost to this process", worker.log())
 
     def test_one_lost_element_of_4096_is_counted(self) -> None:
         outcome = self.verdict("lose_one_element", "base")

@@ -174,6 +174,9 @@ TEST(SignatureTest, IgnoresWhatVariesAmongHitsOfOneBug) {
   Program set = a;
   set.call.config = {{"inductor.cpp.simdlen", 1}};
   EXPECT_NE(Signature(target, set, ""), Signature(target, a, ""));
+  Program part = a;
+  part.regions = {{program::Region::Kind::kJvp, 0, 0}};
+  EXPECT_NE(Signature(target, part, ""), Signature(target, a, ""));
   Target cuda = target;
   cuda.device = "cuda";
   EXPECT_NE(Signature(cuda, a, ""), Signature(target, a, ""));
