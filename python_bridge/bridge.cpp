@@ -4,7 +4,6 @@
 #include <ATen/ATen.h>
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
-
 #include <unistd.h>
 
 #include <cstdio>
@@ -160,8 +159,8 @@ class PythonRung : public CompiledRung {
   int graph_breaks() const override { return graph_breaks_; }
 
  private:
-  // Ends this process where no later program could run on the device: whoever waits for it runs what
-  // is left in another one, and the program that did it alone.
+  // Ends this process where no later program could run on the device: whoever waits for it runs
+  // what is left in another one, and the program that did it alone.
   static void LeaveIfLost(const at::Device& device, const std::string& error) {
     py::gil_scoped_acquire gil;
     if (!Module("rungs").attr("device_is_lost")(device.str()).cast<bool>()) return;

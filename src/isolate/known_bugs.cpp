@@ -30,10 +30,9 @@ bool IsVersion(const std::vector<std::string>& prefixes, const std::string& vers
 bool CallsOneOf(const std::vector<std::string>& ops, const program::Program& program) {
   return IsOneOf(ops, program::TransformName(program)) ||
          std::any_of(program.statements.begin(), program.statements.end(),
-                                    [&](const program::Statement& s) {
-                                      return IsOneOf(ops, s.op) ||
-                                             IsOneOf(ops, reduce::BareName(s.op));
-                                    });
+                     [&](const program::Statement& s) {
+                       return IsOneOf(ops, s.op) || IsOneOf(ops, reduce::BareName(s.op));
+                     });
 }
 
 KnownBug EntryFrom(const json& value) {

@@ -24,8 +24,8 @@ std::string EmitModule(const Program& program);
 // contiguous tensor of `sizes` fills; empty for any other. `device` is Python source.
 std::string EmitLiteral(const Storage& storage, const std::vector<int64_t>& sizes,
                         const std::string& device);
-// "autograd.Function", "func.jvp", "func.vjp": the path below torch of what a part of the program goes
-// through as a whole; "" where none does.
+// "autograd.Function", "func.jvp", "func.vjp": the path below torch of what a part of the program
+// goes through as a whole; "" where none does.
 std::string TransformName(const Program& program);
 // One line for tables: "diagonal_scatter > sum".
 std::string OpChain(const Program& program);
