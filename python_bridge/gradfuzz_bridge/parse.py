@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -473,6 +473,10 @@ def _same_text(body: list[ast.stmt], expected: str) -> bool:
     return [ast.unparse(n) for n in body] == [ast.unparse(n) for n in ast.parse(expected).body]
 
 
+def _tuple_text(items: Iterable[str]) -> str:
+    return "(" + ", ".join(items) + ",)"
+
+
 def _saves(node: ast.stmt) -> bool:
     return (
         isinstance(node, ast.Expr)
@@ -593,21 +597,23 @@ class _Body:
         block = self._blocks.get(name)
         if block is None:
             raise ParseError(node, f"{kind} takes a function defined within program")
-        return self._enter(kind, node, block, [a.arg for a in block.args.args], arguments)
+        names = [a.arg for a in block.args.args]
+        return self._enter(kind, node, name, names, block.body, arguments)
 
     def _enter(
         self,
         kind: str,
         node: ast.AST,
-        block: ast.FunctionDef,
+        name: str,
         names: list[str],
+        body: list[ast.stmt],
         arguments: list[ast.expr],
     ) -> list[int]:
         if len(names) != len(arguments):
-            raise ParseError(node, f"{block.name} takes {len(names)} arguments")
+            raise ParseError(node, f"{name} takes {len(names)} arguments")
         outside = dict(self._values)
         self._values.update(zip(names, [self._arg(a) for a in arguments]))
-        outputs = self._region(kind, block.body)
+        outputs = self._region(kind, body)
         self._values = outside
         return outputs or []
 
@@ -626,7 +632,7 @@ class _Body:
         gradients = [f"{x} * g if {x}.is_floating_point() else None" for x in saved]
         gradients += ["None"] * (len(names) - len(saved))
         expected = (
-            f"({', '.join(saved)},) = ctx.saved_tensors\ng = {sums}\nreturn {', '.join(gradients)}"
+            f"{_tuple_text(saved)} = ctx.saved_tensors\ng = {sums}\nreturn {', '.join(gradients)}"
         )
         if names[: len(saved)] != saved or not _same_text(methods["backward"].body, expected):
             raise ParseError(
@@ -635,8 +641,7 @@ class _Body:
                 "cotangents' elements",
             )
         body = [n for n in forward.body if not _saves(n)]
-        block = ast.FunctionDef(name=cls.name, args=forward.args, body=body, decorator_list=[])
-        return self._enter("function", node, block, names, node.args)
+        return self._enter("function", node, cls.name, names, body, node.args)
 
     def _is_vjp(self, node: ast.Assign) -> bool:
         return isinstance(node.value, ast.Call) and _torch_path(node.value.func) == "func.vjp"
@@ -648,13 +653,12 @@ class _Body:
         target = node.targets[0]
         names = [ast.unparse(item) for item in getattr(target.elts[0], "elts", [])]
         takes = [ast.unparse(a) for a in arguments]
-        tuple_of = lambda items: "(" + ", ".join(items) + ",)"  # noqa: E731
         expected = "\n".join(
             [
-                tuple_of(f"g{i}" for i in range(len(takes)))
-                + f" = pullback({tuple_of(f'torch.ones_like({v})' for v in names)})",
+                _tuple_text(f"g{i}" for i in range(len(takes)))
+                + f" = pullback({_tuple_text(f'torch.ones_like({v})' for v in names)})",
                 "g = " + " + ".join(f"({x} * g{i}).sum()" for i, x in enumerate(takes)),
-                tuple_of(names) + " = " + tuple_of(f"{v} + g" for v in names),
+                _tuple_text(names) + " = " + _tuple_text(f"{v} + g" for v in names),
             ]
         )
         if len(names) != len(outputs) or not _same_text(rest[:3], expected):

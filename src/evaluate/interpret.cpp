@@ -157,10 +157,7 @@ Observation Reference(const Program& program, const InterpretOptions& options) {
       execute.cotangent_types.push_back(output.scalar_type());
     }
   }
-  Program wide = program::ToReference(program);
-  // Execute makes the leaves in the program's own dtypes and widens them itself.
-  wide.storages = program.storages;
-  return Run(wide, execute);
+  return Run(program::ToReference(program), execute);
 }
 
 }  // namespace gradfuzz::evaluate

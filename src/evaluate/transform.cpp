@@ -16,6 +16,9 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;  // also torch::autograd::variable_list
 
+// The sum so far may be undefined: of nothing.
+void AddTo(at::Tensor* sum, const at::Tensor& term) { *sum = sum->defined() ? *sum + term : term; }
+
 class Function : public torch::autograd::Function<Function> {
  public:
   static Tensors forward(torch::autograd::AutogradContext* context, at::TensorList takes,
@@ -26,9 +29,7 @@ class Function : public torch::autograd::Function<Function> {
 
   static Tensors backward(torch::autograd::AutogradContext* context, const Tensors& cotangents) {
     at::Tensor sum;
-    for (const at::Tensor& cotangent : cotangents) {
-      sum = sum.defined() ? sum + cotangent.sum() : cotangent.sum();
-    }
+    for (const at::Tensor& cotangent : cotangents) AddTo(&sum, cotangent.sum());
     Tensors gradients;
     for (const at::Tensor& x : context->get_saved_variables()) {
       gradients.push_back(x.is_floating_point() ? x * sum : at::Tensor());
@@ -99,8 +100,7 @@ Tensors Vjp(const Tensors& takes, const Block& block) {
   at::Tensor sum;
   for (size_t i = 0; i < takes.size(); ++i) {
     const at::Tensor g = gradients[i].defined() ? gradients[i] : at::zeros_like(takes[i]);
-    const at::Tensor part = (takes[i] * g).sum();
-    sum = sum.defined() ? sum + part : part;
+    AddTo(&sum, (takes[i] * g).sum());
   }
   for (at::Tensor& v : gives) v = v + sum;
   return gives;

@@ -61,6 +61,21 @@ void DrawCallPlan(Rng& rng, const Context& context, const Motif* motif, CallPlan
   }
 }
 
+// Any statements in a row. REQUIRES: the program has some.
+program::Region DrawRegion(Rng& rng, const program::Program& program, program::Region::Kind kind) {
+  const int count = static_cast<int>(program.statements.size());
+  const int first = static_cast<int>(rng.Below(static_cast<uint64_t>(count)));
+  const int last = static_cast<int>(rng.Between(first, count - 1));
+  return {kind, first, last};
+}
+
+// Whether a part of it may be called as a function of its own: nothing is written in place, since
+// what is computed again must be what it was, and it is the only part that is other than the rest.
+bool TakesPart(const Context& context, const program::Program& program) {
+  return !context.profile.forward_only && !context.workspace.mutates() &&
+         !program.statements.empty() && program.regions.empty() && !program.call.autocast;
+}
+
 // Whether eager takes it and some gradient is left.
 bool HasUsableGradient(const program::Program& program) {
   const evaluate::Observation run = evaluate::Interpret(program, {});
@@ -75,22 +90,18 @@ void DrawModes(Rng& rng, const Context& context, program::Program* program,
                std::set<std::string>* features) {
   using program::Region;
   const Profile& profile = context.profile;
-  const int count = static_cast<int>(program->statements.size());
-  if (profile.forward_only || count < 2) return;
+  if (profile.forward_only || program->statements.size() < 2) return;
   const bool narrows = profile.dtype == program::DType::kFloat32 && !profile.exact;
   const bool autocast = narrows && Chance(rng, context.weights, "feature.autocast", 0.02);
   if (!autocast && !Chance(rng, context.weights, "feature.no_grad_region", 0.015)) return;
   program::Program changed = *program;
-  const auto region = [&](Region::Kind kind) {
-    const int first = static_cast<int>(rng.Below(static_cast<uint64_t>(count)));
-    const int last = static_cast<int>(rng.Between(first, count - 1));
-    changed.regions.push_back({kind, first, last});
-  };
   if (!autocast) {
-    region(Region::Kind::kNoGrad);
+    changed.regions.push_back(DrawRegion(rng, *program, Region::Kind::kNoGrad));
   } else {
     changed.call.autocast = true;
-    if (rng.Chance(0.4)) region(Region::Kind::kAutocastOff);
+    if (rng.Chance(0.4)) {
+      changed.regions.push_back(DrawRegion(rng, *program, Region::Kind::kAutocastOff));
+    }
   }
   if (!program::Validate(changed).empty()) return;
   // Eager may refuse (operands of two dtypes under autocast), or no gradient may be left.
@@ -99,20 +110,13 @@ void DrawModes(Rng& rng, const Context& context, program::Program* program,
   features->insert(autocast ? "feature.autocast" : "feature.no_grad_region");
 }
 
-// A part of the program that is computed again in the backward. Nothing is written in place: what
-// is computed again must be what it was.
+// A part of the program that is computed again in the backward.
 void DrawCheckpoint(const Rng& rng, const Context& context, program::Program* program,
                     std::set<std::string>* features) {
   Rng own = rng.Fork("checkpoint");
   if (!Chance(own, context.weights, "feature.checkpoint", 0.02)) return;
-  const int count = static_cast<int>(program->statements.size());
-  if (context.profile.forward_only || context.workspace.mutates() || count == 0 ||
-      !program->regions.empty() || program->call.autocast) {
-    return;
-  }
-  const int first = static_cast<int>(own.Below(static_cast<uint64_t>(count)));
-  const int last = static_cast<int>(own.Between(first, count - 1));
-  program->regions.push_back({program::Region::Kind::kCheckpoint, first, last});
+  if (!TakesPart(context, *program)) return;
+  program->regions.push_back(DrawRegion(own, *program, program::Region::Kind::kCheckpoint));
   features->insert("feature.checkpoint");
 }
 
@@ -146,16 +150,12 @@ void DrawTransform(const Rng& rng, const Context& context, GeneratedProgram* gen
     Rng own = rng.Fork(row.feature);
     if (!Chance(own, context.weights, row.feature, kTransformChance)) continue;
     const program::Program& program = generated->program;
-    const int count = static_cast<int>(program.statements.size());
-    if (context.profile.forward_only || context.workspace.mutates() || count == 0 ||
-        context.profile.non_finite || program::Info(context.profile.dtype).is_complex ||
-        !program.regions.empty() || program.call.autocast || generated->lane == "exact") {
+    if (!TakesPart(context, program) || context.profile.non_finite ||
+        program::Info(context.profile.dtype).is_complex || generated->lane == "exact") {
       return;
     }
     program::Program changed = program;
-    const int first = static_cast<int>(own.Below(static_cast<uint64_t>(count)));
-    const int last = static_cast<int>(own.Between(first, count - 1));
-    changed.regions.push_back({row.kind, first, last});
+    changed.regions.push_back(DrawRegion(own, program, row.kind));
     if (!program::Validate(changed).empty() || !IsFiniteThroughout(changed)) return;
     generated->program = std::move(changed);
     features->insert(row.feature);

@@ -366,8 +366,7 @@ std::string EmitFunction(const Program& program, const std::string& name) {
       i = static_cast<size_t>(function->last);
       continue;
     }
-    while (function == nullptr && next_region < program.regions.size() &&
-           program.regions[next_region].first == at) {
+    while (next_region < program.regions.size() && program.regions[next_region].first == at) {
       out += indent() + RegionHeader(program, next_region) + "\n";
       open.push_back(next_region++);
     }

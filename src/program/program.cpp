@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <set>
+#include <span>
 
 #include "gradfuzz/support/check.h"
 
@@ -80,10 +81,10 @@ std::string ValidateSpelling(const Statement& statement) {
   return method && statement.args.empty() ? statement.op + " is a method and has no self" : "";
 }
 
-// Calls `visit(arg)` for each float that is a parameter.
+// Calls `visit(arg)` for each float that is a parameter, in the first `count` statements.
 template <typename Visit>
-void ForEachFloat(const Program& program, const Visit& visit) {
-  for (const Statement& statement : program.statements) {
+void ForEachFloat(const Program& program, size_t count, const Visit& visit) {
+  for (const Statement& statement : std::span(program.statements).first(count)) {
     // ForEachArg takes a mutable statement so that passes can rewrite; this visitor only reads.
     ForEachArg(const_cast<Statement&>(statement), [&](const Arg& arg) {
       if (arg.second) visit(arg);
@@ -182,14 +183,22 @@ Program SecondCall(const Program& program) {
 
 std::vector<double> Floats(const Program& program) {
   std::vector<double> floats;
-  ForEachFloat(program, [&](const Arg& arg) { floats.push_back(arg.As<double>()); });
+  ForEachFloat(program, program.statements.size(),
+               [&](const Arg& arg) { floats.push_back(arg.As<double>()); });
   return floats;
 }
 
 std::vector<double> SecondFloats(const Program& program) {
   std::vector<double> floats;
-  ForEachFloat(program, [&](const Arg& arg) { floats.push_back(*arg.second); });
+  ForEachFloat(program, program.statements.size(),
+               [&](const Arg& arg) { floats.push_back(*arg.second); });
   return floats;
+}
+
+size_t FirstFloat(const Program& program, size_t index) {
+  size_t before = 0;
+  ForEachFloat(program, index, [&](const Arg&) { ++before; });
+  return before;
 }
 
 std::string Validate(const Program& program) {
@@ -241,7 +250,7 @@ std::string Validate(const Program& program) {
     }
   }
   std::string fault;
-  ForEachFloat(program, [&](const Arg& arg) {
+  ForEachFloat(program, program.statements.size(), [&](const Arg& arg) {
     if (!arg.Is<double>() || !std::isfinite(arg.As<double>()) || !std::isfinite(*arg.second)) {
       fault = "only a finite float can be a parameter";
     }

@@ -27,11 +27,4 @@ std::vector<std::string> Names(const Program& program, const std::vector<ValueId
 
 std::string FloatName(size_t index) { return "f" + std::to_string(index); }
 
-size_t FirstFloat(const Program& program, size_t index) {
-  Program before;
-  before.statements.assign(program.statements.begin(),
-                           program.statements.begin() + static_cast<std::ptrdiff_t>(index));
-  return Floats(before).size();
-}
-
 }  // namespace gradfuzz::program

@@ -20,7 +20,5 @@ std::vector<std::string> Names(const Program& program, const std::vector<ValueId
 
 // "f0": a float that the program takes as a parameter.
 std::string FloatName(size_t index);
-// The number of the first one that statement `index`, or one behind it, uses.
-size_t FirstFloat(const Program& program, size_t index);
 
 }  // namespace gradfuzz::program

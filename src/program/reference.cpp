@@ -18,12 +18,6 @@ void WidenCast(Statement* statement) {
 
 Program ToReference(const Program& program) {
   Program wide = program;
-  for (Storage& storage : wide.storages) {
-    storage.dtype = Info(storage.dtype).reference;
-  }
-  for (Storage& storage : wide.call.second_storages) {
-    storage.dtype = Info(storage.dtype).reference;
-  }
   for (Statement& statement : wide.statements) {
     WidenCast(&statement);
     ForEachArg(statement, [](Arg& arg) {

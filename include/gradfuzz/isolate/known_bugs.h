@@ -8,10 +8,11 @@
 //    "device": ["cpu"], "rung": ["inductor"],
 //    "class": ["gradient"],           signature.h, Name(BugClass)
 //    "skeleton": ["aggregation(write)"],   found in the reduced program, with more around it or not
-//    "ops": ["index_reduce"],         one of these is called, or a part goes through it
-//    ("func.jvp") "cause": ["vectorisation"],      the ablation's; of findings only, not of raw
-//    mismatches "error": "regular expression",   found in Target::error (signature.h) "cure":
-//    {"separator": "sin"}}    or {"knob": ["inductor.cpp.simdlen", 1]}: what hides this bug,
+//    "ops": ["index_reduce"],         one of these is called, or is a part's TransformName
+//    "cause": ["vectorisation"],      the ablation's; of findings only, not of raw mismatches
+//    "error": "regular expression",   found in Target::error (signature.h)
+//    "cure": {"separator": "sin"}}    or {"knob": ["inductor.cpp.simdlen", 1]}: what hides this
+//    bug,
 //                                     so that a program can be asked whether it shows another
 #pragma once
 

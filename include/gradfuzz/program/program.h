@@ -245,6 +245,8 @@ Program SecondCall(const Program& program);
 // and in the second call.
 std::vector<double> Floats(const Program& program);
 std::vector<double> SecondFloats(const Program& program);
+// The number of the first one that statement `index`, or one behind it, takes.
+size_t FirstFloat(const Program& program, size_t index);
 
 // Calls `visit(arg)` for each argument that is no list or tuple, also inside those and in kwargs,
 // in the order in which the program is written.

@@ -6,8 +6,9 @@
 
 namespace gradfuzz::program {
 
-// Float16, bfloat16 and float32 become float64, complex64 becomes complex128, in storages, dtype
-// arguments and casts by name; autocast is left out. What names no dtype keeps its statements.
+// Float16, bfloat16 and float32 become float64, complex64 becomes complex128, in dtype arguments
+// and casts by name; autocast is left out. Storages keep their dtypes: whoever runs it rounds the
+// values to them and then widens. What names no dtype keeps its statements.
 Program ToReference(const Program& program);
 
 }  // namespace gradfuzz::program
