@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "bridge.h"
+#include "gradfuzz/evaluate/host_check.h"
 #include "gradfuzz/oracle/self_check.h"
 #include "gradfuzz/program/emit.h"
 #include "gradfuzz/program/json.h"
@@ -299,6 +300,18 @@ void Climb(const std::vector<Program>& programs, std::vector<size_t> members,
   }
 }
 
+// Eager's error, of a program that must not be tried on a GPU; none where it may.
+std::optional<RungRun> RefusedForGpu(const Program& program, const RunOptions& options) {
+  if (!at::Device(options.device).is_cuda()) return std::nullopt;
+  RungRun run;
+  run.error = evaluate::OutOfRange(program, std::max(options.draws, 1));
+  if (run.error.empty()) return std::nullopt;
+  run.rung = "eager";
+  run.device = options.device;
+  run.error_verdict = Verdict::kRuntimeError;
+  return run;
+}
+
 }  // namespace
 
 std::vector<std::vector<RungRun>> RunRungs(const std::vector<Program>& programs,
@@ -307,6 +320,10 @@ std::vector<std::vector<RungRun>> RunRungs(const std::vector<Program>& programs,
   std::vector<std::vector<RungRun>> runs(programs.size());
   std::vector<std::vector<size_t>> packs;
   for (size_t i = 0; i < programs.size(); ++i) {
+    if (auto refused = RefusedForGpu(programs[i], options)) {
+      runs[i].push_back(std::move(*refused));
+      continue;
+    }
     if (!program::IsPackable(programs[i])) {
       Climb(programs, {i}, options, on_phase, &runs);
       continue;
