@@ -28,7 +28,7 @@ std::vector<Motif> MakeMotifs() {
   // operator in between may hide that buffers are shared.
   motifs.push_back(
       {.name = "write_then_aggregate",
-       .weight = 20,
+       .weight = 10,
        .steps = {{.ops = {"add", "sub"}, .new_others = true, .plain = true, .presence = 0.3},
                  {.traits = ops::kWriteOp, .fill = {{0, Latest()}}, .new_others = true},
                  {.traits = ops::kFullAggregation, .fill = {{0, Latest()}}}}});
@@ -36,7 +36,7 @@ std::vector<Motif> MakeMotifs() {
   // The gradient of an extremum asks which elements equal it; one recomputed an ULP apart is lost.
   motifs.push_back(
       {.name = "pointwise_then_extremum",
-       .weight = 11,
+       .weight = 7,
        .steps = {{.traits = ops::kTranscendental, .fill = {{0, Latest()}}, .presence = 0.3},
                  {.traits = ops::kTranscendental, .fill = {{0, Latest()}}, .new_others = true},
                  {.ops = extrema, .fill = {{0, Latest()}}}},
@@ -63,7 +63,7 @@ std::vector<Motif> MakeMotifs() {
        .shapes = {{25, 2}, {17, 3}, {33, 2}, {9, 2}, {40, 2}},
        .real = true});
   motifs.push_back({.name = "strided_then_extremum",
-                    .weight = 2,
+                    .weight = 1.5,
                     .steps = {{.traits = ops::kTranscendental,
                                .fill = {{0, Latest()}},
                                .new_others = true,
@@ -75,7 +75,7 @@ std::vector<Motif> MakeMotifs() {
   // A write into a stride-0 tensor: rows collide unless it is copied first.
   motifs.push_back(
       {.name = "expand_then_write",
-       .weight = 4,
+       .weight = 3,
        .steps = {{.ops = {"Tensor.expand", "broadcast_to"}, .fill = {{0, Latest()}}},
                  {.traits = ops::kWriteOp, .fill = {{0, Latest()}}, .new_others = true},
                  {.traits = ops::kFullAggregation, .fill = {{0, Latest()}}, .presence = 0.4}},
@@ -118,7 +118,7 @@ std::vector<Motif> MakeMotifs() {
        .mutation = true});
   motifs.push_back(
       {.name = "copy_then_write_input",
-       .weight = 1.5,
+       .weight = 3,
        .leaves = {{.kind = MotifLeaf::Kind::kNoGrad, .shapes = matrices}},
        .steps = {{.ops = {"nn.functional.pad"},
                   .fill = {{0, Leaf(0)}, {1, Lit(Arg::Ints({0, 0}))}},
@@ -135,7 +135,7 @@ std::vector<Motif> MakeMotifs() {
   // Accumulating writes of what was read from the same buffer.
   motifs.push_back(
       {.name = "read_modify_write",
-       .weight = 1.5,
+       .weight = 2,
        .leaves = {{.kind = MotifLeaf::Kind::kNoGrad, .shapes = {{1}, {1, 1}, {1, 4}, {3}, {4, 2}}},
                   {.kind = MotifLeaf::Kind::kRepeated}},
        .steps = {{.ops = {"index_select"}, .fill = {{0, Leaf(0)}, {1, Lit(0)}, {2, Leaf(1)}}},
@@ -158,7 +158,7 @@ std::vector<Motif> MakeMotifs() {
        .all_results = true});
   motifs.push_back(
       {.name = "foreach_add_flip",
-       .weight = 0.7,
+       .weight = 1.5,
        .leaves = {{.kind = MotifLeaf::Kind::kNoGrad, .shapes = {{8, 8}, {4, 6}, {16}}}},
        .steps = {{.ops = {"flip", "roll", "mul.scalar"}, .fill = {{0, Leaf(0)}}},
                  {.ops = {"_foreach_add_", "_foreach_mul_"},

@@ -9,8 +9,8 @@ namespace {
 using program::DType;
 
 constexpr Alternative kDTypes[] = {
-    {"float32", 70},     {"float64", 21}, {"bfloat16", 5}, {"float16", 2}, {"complex64", 1.6},
-    {"complex128", 0.4}, {"int64", 1.2},  {"uint8", 1.2},  {"int32", 0.5}, {"int8", 0.3}};
+    {"float32", 70},     {"float64", 21}, {"bfloat16", 5}, {"float16", 2}, {"complex64", 3},
+    {"complex128", 1}, {"int64", 1.2},  {"uint8", 2},  {"int32", 0.5}, {"int8", 0.3}};
 constexpr Alternative kSizeClasses[] = {{"tiny", 60}, {"mixed", 36}, {"long", 4}};
 
 }  // namespace
@@ -31,7 +31,7 @@ Profile DrawProfile(Rng& rng, const Weights& weights, int max_statements) {
   if (max_statements > 6 && profile.statements == 6) {
     profile.statements = static_cast<int>(rng.Between(6, max_statements));
   }
-  profile.mutation = Chance(rng, weights, "feature.mutation", 0.25);
+  profile.mutation = Chance(rng, weights, "feature.mutation", 0.35);
   profile.empty = Chance(rng, weights, "feature.empty", 0.015);
   profile.forward_only = Chance(rng, weights, "feature.forward_only", 0.02);
   if (profile.integers()) profile.exact = profile.forward_only = true;

@@ -8,7 +8,7 @@ namespace gradfuzz::generate {
 
 namespace {
 
-constexpr double kHarvestShare = 0.25;  // of the statements of free programs in the real lane
+constexpr double kHarvestShare = 0.4;  // of the statements of free programs in the real lane
 
 // `total`: of the records' own weights.
 void AppendHarvested(const Context& context, double total, std::vector<Choice>* choices) {
