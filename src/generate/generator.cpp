@@ -27,9 +27,9 @@ using program::Program;
 
 constexpr int kMaxAttempts = 60;
 // Of programs without a motif, against the motifs' own weights. Weights are kept flat: of 29,000
-// programs the half with the rarer operators held 67 of 106 first hits of a finding, in the same CPU
-// time (scripts/measure_novelty). To prefer what is new to a campaign found hardly more than that
-// (73), and would cost that a seed is a program: nothing that ran before has a say.
+// programs the half with the rarer operators held 67 of 106 first hits of a finding, in the same
+// CPU time (scripts/measure_novelty). To prefer what is new to a campaign found hardly more than
+// that (73), and would cost that a seed is a program: nothing that ran before has a say.
 constexpr double kFreeWeight = 60;
 
 class Silence : public c10::WarningHandler {

@@ -9,8 +9,8 @@ namespace {
 using program::DType;
 
 constexpr Alternative kDTypes[] = {
-    {"float32", 70},     {"float64", 21}, {"bfloat16", 5}, {"float16", 2}, {"complex64", 3},
-    {"complex128", 1}, {"int64", 1.2},  {"uint8", 2},  {"int32", 0.5}, {"int8", 0.3}};
+    {"float32", 70},   {"float64", 21}, {"bfloat16", 5}, {"float16", 2}, {"complex64", 3},
+    {"complex128", 1}, {"int64", 1.2},  {"uint8", 2},    {"int32", 0.5}, {"int8", 0.3}};
 constexpr Alternative kSizeClasses[] = {{"tiny", 60}, {"mixed", 36}, {"long", 4}};
 
 }  // namespace
