@@ -77,7 +77,7 @@ void AddFlags(CLI::App& app, FuzzFlags* f) {
   CLI::Option* resume = app.add_option(
       "--resume", f->resume,
       "Go on with the campaign in this folder, as it was begun; --programs and --duration count "
-      "from its beginning");
+      "from its beginning, and one that is not given is no end any more when the other is");
   for (const char* fixed :
        {"--seed", "--out", "--shard", "--device", "--rungs", "--draws", "--knob",
         "--max-statements", "--weight", "--pack", "--default-flags"}) {

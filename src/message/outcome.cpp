@@ -52,15 +52,22 @@ double NumberFrom(const json& value) {
   return std::nan("");
 }
 
-json Numbers(const std::vector<double>& values) {
+// A real number as itself, any other as [real part, imaginary part].
+json Numbers(const std::vector<std::complex<double>>& values) {
   json out = json::array();
-  for (double v : values) out.push_back(Number(v));
+  for (const std::complex<double>& v : values) {
+    const bool real = v.imag() == 0 && !std::signbit(v.imag());
+    out.push_back(real ? Number(v.real()) : json{Number(v.real()), Number(v.imag())});
+  }
   return out;
 }
 
-std::vector<double> NumbersFrom(const json& list) {
-  std::vector<double> out;
-  for (const json& v : list) out.push_back(NumberFrom(v));
+std::vector<std::complex<double>> NumbersFrom(const json& list) {
+  std::vector<std::complex<double>> out;
+  for (const json& v : list) {
+    out.push_back(v.is_array() ? std::complex(NumberFrom(v.at(0)), NumberFrom(v.at(1)))
+                               : std::complex(NumberFrom(v)));
+  }
   return out;
 }
 

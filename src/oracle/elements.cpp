@@ -48,6 +48,12 @@ double Elements::Modulus(size_t i) const {
   return complex() ? std::hypot(re[i], im[i]) : std::fabs(re[i]);
 }
 
+std::vector<std::complex<double>> Elements::Values(size_t limit) const {
+  std::vector<std::complex<double>> values;
+  for (size_t i = 0; i < std::min(size(), limit); ++i) values.push_back(Value(i));
+  return values;
+}
+
 Elements Flatten(const at::Tensor& tensor) {
   Elements elements;
   elements.sizes = tensor.sizes().vec();

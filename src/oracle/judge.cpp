@@ -32,12 +32,6 @@ struct RunKey {
   auto operator<=>(const RunKey&) const = default;
 };
 
-std::vector<double> Sample(const Elements& elements) {
-  const auto n = std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(elements.re.size()),
-                                          static_cast<std::ptrdiff_t>(kMaxSample));
-  return {elements.re.begin(), elements.re.begin() + n};
-}
-
 // How bad, within one verdict.
 double Excess(const Comparison& c) { return c.max_error / std::max(c.tolerance, 1e-300); }
 
@@ -205,10 +199,10 @@ std::vector<Comparison> Judgement::Repeats(const RungRun& run) {
       c.sizes = first.sizes;
       c.numel = static_cast<int64_t>(first.size());
       c.reference_scale = Scale(first);
-      c.pattern = DescribePattern(first.sizes, first.re, second.re, wrong);
+      c.pattern = DescribePattern(first.sizes, first.Values(), second.Values(), wrong);
       c.wrong_at = SampledPositions(wrong);
-      c.eager = c.reference = Sample(first);
-      c.got = Sample(second);
+      c.eager = c.reference = first.Values(kMaxSample);
+      c.got = second.Values(kMaxSample);
       AskPyTorch(*a, *b,
                  envelope == nullptr ? nullptr : Find(envelope->reference().observation, quantity),
                  &c);
@@ -237,9 +231,9 @@ Comparison Judgement::Measure(const Quantity& quantity, const RunKey& key, const
   const Elements& reference = usable ? *found : expected;
   AskPyTorch(eager, got, usable ? Find(envelope->reference().observation, quantity) : nullptr, &c);
   c.reference_scale = Scale(reference);
-  c.reference = Sample(reference);
-  c.eager = Sample(expected);
-  c.got = Sample(values);
+  c.reference = reference.Values(kMaxSample);
+  c.eager = expected.Values(kMaxSample);
+  c.got = values.Values(kMaxSample);
   std::vector<uint8_t> wrong(values.size(), 0);
   if (report != nullptr) {
     c.verdict = report->verdict;
@@ -267,7 +261,7 @@ Comparison Judgement::Measure(const Quantity& quantity, const RunKey& key, const
     }
     c.note = "no float64 reference: judged by assert_close's default tolerances";
   }
-  if (c.wrong > 0) c.pattern = DescribePattern(values.sizes, expected.re, values.re, wrong);
+  if (c.wrong > 0) c.pattern = DescribePattern(values.sizes, expected.Values(), values.Values(), wrong);
   c.wrong_at = SampledPositions(wrong);
   return c;
 }

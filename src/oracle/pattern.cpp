@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <utility>
 
 #include "gradfuzz/support/check.h"
 
@@ -18,24 +19,55 @@ constexpr double kSameFactor = 1e-4;
 constexpr double kSupport = 0.1;
 
 using Places = std::vector<size_t>;
+using Complex = std::complex<double>;
+
+bool IsNan(Complex z) { return std::isnan(z.real()) || std::isnan(z.imag()); }
+bool IsFinite(Complex z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); }
+
+// The largest element of `expected`.
+size_t Largest(std::span<const Complex> expected) {
+  size_t largest = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (std::abs(expected[i]) > std::abs(expected[largest])) largest = i;
+  }
+  return largest;
+}
 
 // The k of got = k * expected, or nothing. Taken from the largest element; the others may be off by
 // what is small beside it, as elements that cancel are.
-std::optional<double> Factor(std::span<const double> expected, std::span<const double> got) {
-  size_t largest = 0;
-  for (size_t i = 0; i < got.size(); ++i) {
-    if (std::fabs(expected[i]) > std::fabs(expected[largest])) largest = i;
-  }
-  const double scale = std::fabs(expected[largest]);
-  const double k = got[largest] / expected[largest];
-  if (!std::isfinite(k) || k == 0) return std::nullopt;
+std::optional<Complex> Factor(std::span<const Complex> expected, std::span<const Complex> got) {
+  const size_t largest = Largest(expected);
+  const double scale = std::abs(expected[largest]);
+  const Complex k = got[largest] / expected[largest];
+  if (!IsFinite(k) || k == 0.0) return std::nullopt;
   size_t support = 0;
   for (size_t i = 0; i < got.size(); ++i) {
-    if (!(std::fabs(got[i] - k * expected[i]) <= kSameFactor * scale)) return std::nullopt;
-    if (std::fabs(expected[i]) > kSupport * scale) ++support;
+    if (!(std::abs(got[i] - k * expected[i]) <= kSameFactor * scale)) return std::nullopt;
+    if (std::abs(expected[i]) > kSupport * scale) ++support;
   }
   // One element is a multiple of anything.
   return support > 1 ? std::optional(k) : std::nullopt;
+}
+
+std::string FactorInWords(Complex k) {
+  if (std::abs(k + 1.0) < kSameFactor) return "sign flipped";
+  char text[64];
+  if (std::fabs(k.imag()) < kSameFactor * std::abs(k)) {
+    std::snprintf(text, sizeof text, "constant factor %.4g", k.real());
+  } else {
+    std::snprintf(text, sizeof text, "constant factor %.4g%+.4gj", k.real(), k.imag());
+  }
+  return text;
+}
+
+bool Conjugated(std::span<const Complex> expected, std::span<const Complex> got) {
+  const double scale = std::abs(expected[Largest(expected)]);
+  bool complex = false;
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (!(std::abs(got[i] - std::conj(expected[i])) <= kSameFactor * scale)) return false;
+    complex = complex || std::fabs(expected[i].imag()) > kSupport * scale;
+  }
+  return complex;
 }
 
 std::string Slice(std::span<const int64_t> sizes, const Places& places) {
@@ -55,22 +87,25 @@ std::string Slice(std::span<const int64_t> sizes, const Places& places) {
   return found;
 }
 
-bool Permuted(std::span<const double> expected, std::span<const double> got) {
-  std::vector<double> a(expected.begin(), expected.end());
-  std::vector<double> b(got.begin(), got.end());
-  std::sort(a.begin(), a.end());
-  std::sort(b.begin(), b.end());
-  const double scale = std::max(std::fabs(a.front()), std::fabs(a.back()));
+bool Permuted(std::span<const Complex> expected, std::span<const Complex> got) {
+  std::vector<Complex> a(expected.begin(), expected.end());
+  std::vector<Complex> b(got.begin(), got.end());
+  const auto less = [](Complex x, Complex y) {
+    return std::pair(x.real(), x.imag()) < std::pair(y.real(), y.imag());
+  };
+  std::ranges::sort(a, less);
+  std::ranges::sort(b, less);
+  const double scale = std::abs(a[Largest(a)]);
   for (size_t i = 0; i < a.size(); ++i) {
-    if (!(std::fabs(a[i] - b[i]) <= kSameFactor * scale)) return false;
+    if (!(std::abs(a[i] - b[i]) <= kSameFactor * scale)) return false;
   }
   return true;
 }
 
 }  // namespace
 
-std::string DescribePattern(std::span<const int64_t> sizes, std::span<const double> expected,
-                            std::span<const double> got, std::span<const uint8_t> wrong) {
+std::string DescribePattern(std::span<const int64_t> sizes, std::span<const Complex> expected,
+                            std::span<const Complex> got, std::span<const uint8_t> wrong) {
   GF_CHECK(expected.size() == got.size() && got.size() == wrong.size(), "spans of one length");
   Places places;
   for (size_t i = 0; i < wrong.size(); ++i) {
@@ -80,21 +115,16 @@ std::string DescribePattern(std::span<const int64_t> sizes, std::span<const doub
   const auto every_wrong = [&](auto predicate) {
     return std::all_of(places.begin(), places.end(), [&](size_t i) { return predicate(got[i]); });
   };
-  if (every_wrong([](double v) { return std::isnan(v); })) return "NaN";
-  if (every_wrong([](double v) { return std::isinf(v); })) return "infinity";
-  const bool finite =
-      std::all_of(got.begin(), got.end(), [](double v) { return std::isfinite(v); });
-  const bool same = std::all_of(got.begin(), got.end(), [&](double v) { return v == got[0]; });
-  if (got.size() > 1 && same) return got[0] == 0 ? "all zero" : "all one value";
+  if (every_wrong(IsNan)) return "NaN";
+  if (every_wrong([](Complex v) { return !IsFinite(v) && !IsNan(v); })) return "infinity";
+  const bool finite = std::ranges::all_of(got, IsFinite);
+  const bool same = std::ranges::all_of(got, [&](Complex v) { return v == got[0]; });
+  if (got.size() > 1 && same) return got[0] == 0.0 ? "all zero" : "all one value";
   if (finite) {
-    if (const auto factor = Factor(expected, got)) {
-      if (std::fabs(*factor + 1) < kSameFactor) return "sign flipped";
-      char text[48];
-      std::snprintf(text, sizeof text, "constant factor %.4g", *factor);
-      return text;
-    }
+    if (const auto factor = Factor(expected, got)) return FactorInWords(*factor);
+    if (Conjugated(expected, got)) return "conjugated";
   }
-  const std::string zero = every_wrong([](double v) { return v == 0; }) ? ", zero" : "";
+  const std::string zero = every_wrong([](Complex v) { return v == 0.0; }) ? ", zero" : "";
   if (places.size() == 1) return "one element" + zero;
   const bool consecutive = places.back() - places.front() + 1 == places.size();
   if (places.size() == got.size()) return "everything";

@@ -120,12 +120,10 @@ class Checker {
     }
     c.tolerance = tolerance;
     c.reference_scale = Scale(expected);
-    c.pattern = DescribePattern(got.sizes, expected.re, got.re, wrong);
+    c.pattern = DescribePattern(got.sizes, expected.Values(), got.Values(), wrong);
     c.wrong_at = SampledPositions(wrong);
-    const auto sample = static_cast<std::ptrdiff_t>(std::min<int64_t>(c.numel, kMaxSample));
-    c.reference.assign(expected.re.begin(), expected.re.begin() + sample);
-    c.eager = c.reference;
-    c.got.assign(got.re.begin(), got.re.begin() + sample);
+    c.eager = c.reference = expected.Values(kMaxSample);
+    c.got = got.Values(kMaxSample);
     c.note = std::move(note);
     report_.failures.push_back(std::move(c));
   }

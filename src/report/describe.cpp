@@ -13,6 +13,7 @@ namespace gradfuzz::report {
 namespace {
 
 using program::ValueRecipe;
+using Complex = std::complex<double>;
 
 struct RungWords {
   const char* rung;
@@ -28,10 +29,13 @@ constexpr RungWords kRungs[] = {
     {"inductor", "everything: Inductor's lowerings, fusion and kernels"},
 };
 
-bool SameNumber(double a, double b, double tolerance) {
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
-  if (std::isinf(a) || std::isinf(b)) return a == b;
-  return std::fabs(a - b) <= tolerance;
+bool IsFinite(Complex z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); }
+
+bool SameNumber(Complex a, Complex b, double tolerance) {
+  if (IsFinite(a) && IsFinite(b)) return std::abs(a - b) <= tolerance;
+  // Of complex numbers libraries differ in which part is NaN or infinite.
+  if (a.imag() != 0 || b.imag() != 0) return IsFinite(a) == IsFinite(b);
+  return a == b || (std::isnan(a.real()) && std::isnan(b.real()));
 }
 
 bool HasValues(const Comparison& c) { return !c.got.empty() && c.got.size() == c.reference.size(); }
@@ -120,7 +124,7 @@ std::string WhatIsWrong(const Comparison& c) {
 namespace {
 
 // Both NaN, the same infinity, or both finite.
-bool SamePlace(double a, double b) {
+bool SamePlace(Complex a, Complex b) {
   return SameNumber(a, b, std::numeric_limits<double>::infinity());
 }
 
@@ -270,14 +274,14 @@ std::vector<Element> WrongElements(const Comparison& c, size_t limit) {
   }
   if (chosen.empty()) {
     for (size_t i = 0; i < c.got.size(); ++i) chosen.push_back(i);
-    const auto error = [&](size_t i) { return std::fabs(c.got[i] - c.reference[i]); };
+    const auto error = [&](size_t i) { return std::abs(c.got[i] - c.reference[i]); };
     std::stable_sort(chosen.begin(), chosen.end(),
                      [&](size_t a, size_t b) { return error(a) > error(b); });
     chosen.resize(std::min(limit, chosen.size()));
     std::sort(chosen.begin(), chosen.end());
   }
   for (size_t i : chosen) {
-    const double eager = i < c.eager.size() ? c.eager[i] : std::nan("");
+    const Complex eager = i < c.eager.size() ? c.eager[i] : std::nan("");
     out.push_back({static_cast<int64_t>(i), c.reference[i], eager, c.got[i]});
   }
   return out;

@@ -19,6 +19,7 @@ constexpr int kMaxCell = 44;  // a number of five digits fits
 constexpr int kMinCell = 6;
 constexpr int kBlockGap = 6;  // between the matrices of a tensor with more than two dimensions
 
+using Complex = std::complex<double>;
 using Rgb = std::array<int, 3>;
 constexpr Rgb kZero = {247, 247, 247};
 constexpr Rgb kNegative = {33, 102, 172};
@@ -86,8 +87,10 @@ std::string CellText(double value, int cell) {
   return text.size() <= 7 ? text : "";
 }
 
-std::string Picture(const Comparison& c, const std::vector<double>& values, bool mark_wrong,
-                    const char* label, const Grid& grid, double scale, size_t shown) {
+bool IsComplex(Complex z) { return z.imag() != 0; }
+
+std::string Picture(const Comparison& c, const std::vector<Complex>& values, bool mark_wrong,
+                    const char* label, const Grid& grid, const HeatMaps& maps) {
   // Room for the borders of wrong cells at the edge.
   std::string out = "<svg class=\"heat\" role=\"img\" aria-label=\"" + EscapeHtml(label) +
                     "\" width=\"" + std::to_string(grid.Width() + 4) + "\" height=\"" +
@@ -95,9 +98,9 @@ std::string Picture(const Comparison& c, const std::vector<double>& values, bool
                     std::to_string(grid.Width() + 4) + " " + std::to_string(grid.Height() + 4) +
                     "\">";
   std::string borders;
-  for (size_t i = 0; i < shown; ++i) {
-    const double value = values[i];
-    const Rgb color = ColorOf(value, scale);
+  for (size_t i = 0; i < maps.shown; ++i) {
+    const double value = maps.moduli ? std::abs(values[i]) : values[i].real();
+    const Rgb color = ColorOf(value, maps.scale);
     std::string fill = Hex(color);
     const char* ink = InkOn(color);
     if (std::isnan(value)) {
@@ -110,7 +113,7 @@ std::string Picture(const Comparison& c, const std::vector<double>& values, bool
     const std::string x = std::to_string(grid.X(i));
     const std::string y = std::to_string(grid.Y(i));
     const std::string size = std::to_string(grid.cell);
-    std::string title = Position(static_cast<int64_t>(i), c.sizes) + ": " + Number(value);
+    std::string title = Position(static_cast<int64_t>(i), c.sizes) + ": " + Number(values[i]);
     if (mark_wrong) title += ", expected " + Number(c.reference[i]);
     out += "<g><title>" + EscapeHtml(title) + "</title><rect x=\"" + x + "\" y=\"" + y +
            "\" width=\"" + size + "\" height=\"" + size + "\" fill=\"" + fill + "\"/>";
@@ -135,20 +138,21 @@ HeatMaps RenderHeatMaps(const Comparison& c) {
   HeatMaps maps;
   if (c.got.empty() || c.got.size() != c.reference.size()) return maps;
   maps.shown = std::min(c.got.size(), kMaxCells);
-  for (double v : c.reference) {
-    if (std::isfinite(v)) maps.scale = std::max(maps.scale, std::fabs(v));
+  for (const Complex v : c.reference) {
+    if (std::isfinite(std::abs(v))) maps.scale = std::max(maps.scale, std::abs(v));
   }
   if (maps.scale == 0) {
     // A reference of zeros says nothing about scale.
-    for (double v : c.got) {
-      if (std::isfinite(v)) maps.scale = std::max(maps.scale, std::fabs(v));
+    for (const Complex v : c.got) {
+      if (std::isfinite(std::abs(v))) maps.scale = std::max(maps.scale, std::abs(v));
     }
   }
+  maps.moduli =
+      std::ranges::any_of(c.reference, IsComplex) || std::ranges::any_of(c.got, IsComplex);
   const Grid grid = GridOf(c, maps.shown);
-  maps.expected = Picture(c, c.reference, false, "expected values, float64 reference", grid,
-                          maps.scale, maps.shown);
-  maps.got = Picture(c, c.got, true, "values got, wrong ones with a thick border", grid, maps.scale,
-                     maps.shown);
+  maps.expected =
+      Picture(c, c.reference, false, "expected values, float64 reference", grid, maps);
+  maps.got = Picture(c, c.got, true, "values got, wrong ones with a thick border", grid, maps);
   return maps;
 }
 

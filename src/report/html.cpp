@@ -183,7 +183,7 @@ std::string Values(const Comparison& c, const std::string& rung) {
   if (c.got.size() <= kMaxValueRows) {
     for (size_t i = 0; i < c.got.size() && i < c.reference.size(); ++i) {
       elements.push_back(
-          {static_cast<int64_t>(i), c.reference[i], i < c.eager.size() ? c.eager[i] : 0, c.got[i]});
+          {static_cast<int64_t>(i), c.reference[i], i < c.eager.size() ? c.eager[i] : 0.0, c.got[i]});
     }
   } else {
     elements = WrongElements(c, kMaxValueRows);
@@ -213,6 +213,7 @@ std::string Quantity(const Comparison& c, const std::string& rung) {
         "<p class=\"soft\"><i class=\"key\" style=\"background:#2166ac\"></i> " +
         E(Number(-maps.scale)) + " to " + E(Number(maps.scale)) +
         " <i class=\"key\" style=\"background:#cc6309\"></i>, <i class=\"key framed\"></i> wrong";
+    if (maps.moduli) out += ", the moduli of complex numbers";
     if (static_cast<int64_t>(maps.shown) < c.numel) {
       out += ", the first " + E(Thousands(static_cast<int64_t>(maps.shown))) + " of " +
              E(Count(c.numel, "element"));

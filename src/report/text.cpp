@@ -43,6 +43,12 @@ size_t SequenceLength(std::string_view text, size_t at) {
 
 std::string Number(double value) { return Formatted(value, "%.9g"); }
 
+std::string Number(std::complex<double> value) {
+  if (value.imag() == 0 && !std::signbit(value.imag())) return Number(value.real());
+  const std::string imaginary = Number(value.imag());
+  return Number(value.real()) + (imaginary.front() == '-' ? "" : "+") + imaginary + "j";
+}
+
 std::string Rough(double value) { return Formatted(value, "%.3g"); }
 
 std::string Thousands(int64_t value) {

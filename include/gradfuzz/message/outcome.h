@@ -3,6 +3,7 @@
 // Shared by both processes; knows neither torch nor how anything was computed.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -61,7 +62,8 @@ struct Comparison {
   std::string pattern;  // "all zero", "one element", "one row", "tail", "NaN", "scattered", ...
   std::string note;     // one sentence for people, may be empty
   // Flattened values, at most kMaxSample elements each, for reports: reference (fp64), eager, got.
-  std::vector<double> reference, eager, got;
+  // The imaginary part of a real number is +0.
+  std::vector<std::complex<double>> reference, eager, got;
   // Which of these are wrong, ascending: each element has a tolerance of its own. Empty where only
   // `tolerance` is known.
   std::vector<int64_t> wrong_at;

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <complex>
 #include <cstdint>
 #include <vector>
 
@@ -23,6 +24,10 @@ struct Elements {
   bool complex() const { return !im.empty(); }
   ValueClass Class(size_t i) const;
   double Modulus(size_t i) const;
+  // Of real numbers the imaginary part is +0.
+  std::complex<double> Value(size_t i) const { return {re[i], complex() ? im[i] : 0}; }
+  // Value() of all elements, or of the first `limit`.
+  std::vector<std::complex<double>> Values(size_t limit = SIZE_MAX) const;
 };
 
 // Exact for every dtype but int64 beyond 2^53.

@@ -3,6 +3,7 @@
 // identity. A pure function of values.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -14,7 +15,8 @@ namespace gradfuzz::oracle {
 // RETURNS, the first that applies:
 //   "nothing", "NaN", "infinity"       every wrong element is that
 //   "all zero", "all one value"        the whole tensor, and it should not be
-//   "sign flipped", "constant factor 2"  every element, beyond doubt
+//   "sign flipped", "constant factor 2"  every element, beyond doubt; "constant factor 1+2j"
+//   "conjugated"                       every element of complex numbers
 //   "one element"
 //   "tail", "head"                     the last or first elements in memory order, no others
 //   "one row", "one column", "one slice of dimension 1"   all wrong elements lie in it
@@ -22,7 +24,9 @@ namespace gradfuzz::oracle {
 //   "everything", "scattered"
 // followed by ", zero" where every wrong element of a part is 0.
 // REQUIRES: three spans of one length, the product of `sizes`.
-std::string DescribePattern(std::span<const int64_t> sizes, std::span<const double> expected,
-                            std::span<const double> got, std::span<const uint8_t> wrong);
+std::string DescribePattern(std::span<const int64_t> sizes,
+                            std::span<const std::complex<double>> expected,
+                            std::span<const std::complex<double>> got,
+                            std::span<const uint8_t> wrong);
 
 }  // namespace gradfuzz::oracle

@@ -3,6 +3,7 @@
 // because they all ask here.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -39,7 +40,7 @@ std::string RungInWords(const std::string& rung);
 // A wrong element, or the most suspicious ones where none is outside the tolerance by itself.
 struct Element {
   int64_t flat = 0;
-  double reference = 0, eager = 0, got = 0;
+  std::complex<double> reference, eager, got;
 };
 // At most `limit`, in the order of the tensor. Empty when the comparison carries no values.
 std::vector<Element> WrongElements(const Comparison& comparison, size_t limit);

@@ -5,6 +5,7 @@
 // one of the escapes (escape.h) before it is shown.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@ namespace gradfuzz::report {
 // Nine significant digits, which tell any two float32 apart: "1", "0.333333343", "1e-07", "NaN",
 // "-Inf", "-0".
 std::string Number(double value);
+// The same for a complex number, "1.5-2j"; a real one where the imaginary part is +0.
+std::string Number(std::complex<double> value);
 // Two or three significant digits, for errors and tolerances: "1.2e-07", "0.25".
 std::string Rough(double value);
 // "1,234,567"

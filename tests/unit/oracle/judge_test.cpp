@@ -735,8 +735,8 @@ TEST(ReportTest, NumbersAndSamples) {
   EXPECT_EQ(c.numel, 5000);
   EXPECT_EQ(c.wrong, 1);
   EXPECT_EQ(c.got.size(), static_cast<size_t>(kMaxSample));
-  EXPECT_EQ(c.got[7], 3);
-  EXPECT_NEAR(c.max_error, std::fabs(3 - c.reference[7]), 1e-12);
+  EXPECT_EQ(c.got[7], 3.0);
+  EXPECT_NEAR(c.max_error, std::abs(3.0 - c.reference[7]), 1e-12);
   EXPECT_LT(c.tolerance, 1e-5);
   EXPECT_LT(c.eager_error, 1e-6);
   EXPECT_GT(outcome.stats.value("compared", -1), 0);

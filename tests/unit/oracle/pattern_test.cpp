@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <complex>
 #include <limits>
 
 namespace gradfuzz::oracle {
@@ -15,7 +16,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 struct Row {
   const char* name;
   std::vector<int64_t> sizes;
-  std::vector<double> expected, got;
+  std::vector<std::complex<double>> expected, got;
   const char* pattern;
 };
 
@@ -25,7 +26,7 @@ TEST_P(PatternTest, IsNamed) {
   const Row& row = GetParam();
   std::vector<uint8_t> wrong;
   for (size_t i = 0; i < row.got.size(); ++i) {
-    wrong.push_back(!(std::fabs(row.got[i] - row.expected[i]) < 1e-9));
+    wrong.push_back(!(std::abs(row.got[i] - row.expected[i]) < 1e-9));
   }
   EXPECT_EQ(DescribePattern(row.sizes, row.expected, row.got, wrong), row.pattern);
 }
@@ -40,6 +41,10 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"AllOne", {3}, {0, 2, 3}, {1, 1, 1}, "all one value"},
         Row{"Sign", {3}, {1, 2, 0}, {-1, -2, 0}, "sign flipped"},
         Row{"Factor", {3}, {1, 2, -3}, {2, 4, -6}, "constant factor 2"},
+        Row{"ComplexFactor", {2}, {1, {0, 1}}, {{1, 2}, {-2, 1}}, "constant factor 1+2j"},
+        Row{"Conjugated", {3}, {1, {2, 1}, {0, -3}}, {1, {2, -1}, {0, 3}}, "conjugated"},
+        Row{"OneConjugated", {2}, {{1, 1}, {2, 1}}, {{1, 1}, {2, -1}}, "one element"},
+        Row{"ImaginaryLeft", {2}, {{1, 1}, {2, 3}}, {{0, 1}, {0, 3}}, "everything"},
         Row{"SmallFactor", {3}, {1, 2, -3}, {1.001, 2.002, -3.003}, "constant factor 1.001"},
         Row{"OneOfOne", {1}, {1}, {5}, "one element"},
         Row{"One", {4}, {1, 2, 3, 4}, {1, 2, 7, 4}, "one element"},

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <complex>
 #include <limits>
 
 namespace gradfuzz::report {
@@ -11,7 +12,8 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-Comparison NotFinite(double reference, double eager, double got) {
+Comparison NotFinite(std::complex<double> reference, std::complex<double> eager,
+                     std::complex<double> got) {
   Comparison c;
   c.verdict = Verdict::kNanMismatch;
   c.numel = 2;
@@ -33,6 +35,9 @@ TEST(DescribeTest, SidesOfNaNAndInfGoByTheirPlaces) {
   EXPECT_TRUE(Sides(NotFinite(2, kNaN, 2), "inductor").starts_with("float64 sides with inductor"));
   EXPECT_TRUE(
       Sides(NotFinite(2, kInf, kNaN), "inductor").starts_with("float64 sides with neither"));
+  // Of a complex number it does not matter which part is no number.
+  EXPECT_TRUE(Sides(NotFinite({kNaN, 1}, {kInf, kNaN}, {1, 1}), "inductor")
+                  .starts_with("float64 sides with eager"));
 }
 
 TEST(DescribeTest, AnErrorDoesNotHideWrongValuesAboveIt) {

@@ -6,6 +6,7 @@
 
 #include "gradfuzz/report/describe.h"
 #include "gradfuzz/report/heat_map.h"
+#include "gradfuzz/report/text.h"
 #include "gradfuzz/report/rate_chart.h"
 #include "unit/report/golden.h"
 #include "unit/report/sample.h"
@@ -110,6 +111,26 @@ TEST(HeatMap, EachElementHasATolerance) {
   const std::vector<Element> elements = WrongElements(c, 4);
   ASSERT_EQ(elements.size(), 1U);
   EXPECT_EQ(elements[0].flat, 2);
+}
+
+TEST(HeatMap, ComplexNumbersShowBothParts) {
+  Comparison c;
+  c.sizes = {2};
+  c.numel = 2;
+  c.wrong = 1;
+  c.tolerance = 0.1;
+  c.reference = {{3, 4}, 1};
+  c.eager = c.reference;
+  c.got = {{3, -4}, 1};
+  const HeatMaps maps = RenderHeatMaps(c);
+  EXPECT_TRUE(maps.moduli);
+  EXPECT_EQ(maps.scale, 5);
+  EXPECT_THAT(maps.got, HasSubstr("[0]: 3-4j, expected 3+4j"));
+  EXPECT_THAT(maps.got, HasSubstr(">5</text>"));
+  EXPECT_EQ(CountOf(maps.got, "class=\"wrong\""), 1U);
+  const std::vector<Element> elements = WrongElements(c, 4);
+  ASSERT_EQ(elements.size(), 1U);
+  EXPECT_EQ(Number(elements[0].got), "3-4j");
 }
 
 TEST(HeatMap, EveryShapeFits) {
