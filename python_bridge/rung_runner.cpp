@@ -113,6 +113,88 @@ class Pack {
   // Compiles and runs all draws. RETURNS: false when it raised.
   bool Run() {
     const double start = Now();
+    const bool done = CompileAndRun();
+    seconds_ = Now() - start;
+    return done;
+  }
+
+  Observation Execute(int draw, const std::vector<at::Tensor>* cotangents, bool second = false) {
+    ExecuteOptions execute;
+    execute.draw = draw;
+    execute.device = device_;
+    execute.cotangents = cotangents;
+    return compiled_->Run(second ? program::SecondCall(packed_) : packed_, execute);
+  }
+
+  // With a law's cotangents: one run for all programs of the pack.
+  Observation Rerun(size_t index, oracle::Law law, const std::vector<at::Tensor>& cotangents) {
+    if (programs_.size() == 1) return Execute(0, &cotangents);
+    auto run = under_law_.find(law);
+    if (run == under_law_.end()) {
+      const auto recipe = oracle::RecipeCotangents(packed_, draws_.front());
+      const std::vector<at::Tensor> all = oracle::CotangentsUnder(law, recipe);
+      run = under_law_.emplace(law, Execute(0, &all)).first;
+    }
+    return Split(run->second, programs_[index], shares_[index]);
+  }
+
+  // The program whose line the error names, where it names one.
+  std::optional<size_t> Culprit() const {
+    const std::string where = "File \"" + name_ + "\", line ";
+    const size_t at = error_.rfind(where);
+    if (at == std::string::npos) return std::nullopt;
+    int line = std::atoi(error_.c_str() + at + where.size()) - kFirstStatementLine;
+    for (size_t i = 0; i < programs_.size() && line >= 0; ++i) {
+      line -= static_cast<int>(programs_[i].statements.size());
+      if (line < 0) return i;
+    }
+    return std::nullopt;
+  }
+
+  size_t size() const { return programs_.size(); }
+  double SecondsEach() const { return seconds_ / static_cast<double>(size()); }
+  const Program& program(size_t index) const { return programs_[index]; }
+
+  // REQUIRES: Run was called; `self` owns this.
+  static RungRun Report(const std::shared_ptr<Pack>& self, size_t index) {
+    RungRun run;
+    run.rung = self->rung_;
+    run.device = self->options_.device;
+    run.seconds = self->SecondsEach();
+    if (self->compiled_) {
+      run.graphs = self->compiled_->graphs();
+      run.graph_breaks = self->compiled_->graph_breaks();
+    }
+    if (!self->error_.empty()) {
+      run.error = self->error_;
+      run.error_verdict = self->error_kind_ == "compile"       ? Verdict::kCompileError
+                          : self->error_kind_ == "unsupported" ? Verdict::kUnsupported
+                                                               : Verdict::kRuntimeError;
+      return run;
+    }
+    const Program& program = self->programs_[index];
+    const Share& share = self->shares_[index];
+    for (const Observation& draw : self->draws_) run.draws.push_back(Split(draw, program, share));
+    for (const Observation& draw : self->second_draws_) {
+      run.second_draws.push_back(Split(draw, program, share));
+    }
+    run.repeats.push_back(Split(self->repeat_, program, share));
+    run.rerun = [self, index](oracle::Law law, const std::vector<at::Tensor>& cotangents) {
+      return self->Rerun(index, law, cotangents);
+    };
+    run.recompile = [self, index](const Knobs& knobs) -> std::optional<RungRun> {
+      Knobs all = self->knobs_;
+      all.insert(all.end(), knobs.begin(), knobs.end());
+      auto alone = std::make_shared<Pack>(std::vector<Program>{self->programs_[index]},
+                                          self->options_, self->rung_, std::move(all));
+      alone->Run();
+      return Report(alone, 0);
+    };
+    return run;
+  }
+
+ private:
+  bool CompileAndRun() {
     static uint64_t serial = 0;
     name_ = "<gradfuzz program " + std::to_string(serial++) + ">";
     auto made = CompiledRung::Make({kPreamble + program::EmitFunction(packed_), name_, rung_,
@@ -153,85 +235,9 @@ class Pack {
         }
       }
     }
-    seconds_ = Now() - start;
     return true;
   }
 
-  Observation Execute(int draw, const std::vector<at::Tensor>* cotangents, bool second = false) {
-    ExecuteOptions execute;
-    execute.draw = draw;
-    execute.device = device_;
-    execute.cotangents = cotangents;
-    return compiled_->Run(second ? program::SecondCall(packed_) : packed_, execute);
-  }
-
-  // With a law's cotangents: one run for all programs of the pack.
-  Observation Rerun(size_t index, oracle::Law law, const std::vector<at::Tensor>& cotangents) {
-    if (programs_.size() == 1) return Execute(0, &cotangents);
-    auto run = under_law_.find(law);
-    if (run == under_law_.end()) {
-      const auto recipe = oracle::RecipeCotangents(packed_, draws_.front());
-      const std::vector<at::Tensor> all = oracle::CotangentsUnder(law, recipe);
-      run = under_law_.emplace(law, Execute(0, &all)).first;
-    }
-    return Split(run->second, programs_[index], shares_[index]);
-  }
-
-  // The program whose line the error names, where it names one.
-  std::optional<size_t> Culprit() const {
-    const std::string where = "File \"" + name_ + "\", line ";
-    const size_t at = error_.rfind(where);
-    if (at == std::string::npos) return std::nullopt;
-    int line = std::atoi(error_.c_str() + at + where.size()) - kFirstStatementLine;
-    for (size_t i = 0; i < programs_.size() && line >= 0; ++i) {
-      line -= static_cast<int>(programs_[i].statements.size());
-      if (line < 0) return i;
-    }
-    return std::nullopt;
-  }
-
-  size_t size() const { return programs_.size(); }
-  const Program& program(size_t index) const { return programs_[index]; }
-
-  // REQUIRES: Run was called; `self` owns this.
-  static RungRun Report(const std::shared_ptr<Pack>& self, size_t index) {
-    RungRun run;
-    run.rung = self->rung_;
-    run.device = self->options_.device;
-    run.seconds = self->seconds_ / static_cast<double>(self->size());
-    if (self->compiled_) {
-      run.graphs = self->compiled_->graphs();
-      run.graph_breaks = self->compiled_->graph_breaks();
-    }
-    if (!self->error_.empty()) {
-      run.error = self->error_;
-      run.error_verdict = self->error_kind_ == "compile"       ? Verdict::kCompileError
-                          : self->error_kind_ == "unsupported" ? Verdict::kUnsupported
-                                                               : Verdict::kRuntimeError;
-      return run;
-    }
-    const Program& program = self->programs_[index];
-    const Share& share = self->shares_[index];
-    for (const Observation& draw : self->draws_) run.draws.push_back(Split(draw, program, share));
-    for (const Observation& draw : self->second_draws_) {
-      run.second_draws.push_back(Split(draw, program, share));
-    }
-    run.repeats.push_back(Split(self->repeat_, program, share));
-    run.rerun = [self, index](oracle::Law law, const std::vector<at::Tensor>& cotangents) {
-      return self->Rerun(index, law, cotangents);
-    };
-    run.recompile = [self, index](const Knobs& knobs) -> std::optional<RungRun> {
-      Knobs all = self->knobs_;
-      all.insert(all.end(), knobs.begin(), knobs.end());
-      auto alone = std::make_shared<Pack>(std::vector<Program>{self->programs_[index]},
-                                          self->options_, self->rung_, std::move(all));
-      alone->Run();
-      return Report(alone, 0);
-    };
-    return run;
-  }
-
- private:
   std::vector<Program> programs_;
   std::vector<Share> shares_;
   Program packed_;
@@ -251,31 +257,34 @@ class Pack {
 // One rung for the programs at `members`, compiled together; appends one RungRun to each of `runs`.
 // When that fails, the one that the error names is run alone, and the others together; when it
 // names none, each half: the one that does not compile or run must not cost the others their pack.
+// `lost`: what attempts that failed took before, in seconds for each program.
 void RunTogether(const std::vector<Program>& programs, const std::vector<size_t>& members,
                  const RunOptions& options, const std::string& rung,
-                 std::vector<std::vector<RungRun>>* runs) {
+                 std::vector<std::vector<RungRun>>* runs, double lost = 0) {
   std::vector<Program> packed;
   for (size_t i : members) packed.push_back(programs[i]);
   auto together = std::make_shared<Pack>(std::move(packed), options, rung, options.knobs);
   if (together->Run() || members.size() == 1) {
     for (size_t k = 0; k < members.size(); ++k) {
       (*runs)[members[k]].push_back(Pack::Report(together, k));
+      (*runs)[members[k]].back().seconds += lost;
     }
     return;
   }
+  lost += together->SecondsEach();
   if (const std::optional<size_t> culprit = together->Culprit()) {
     std::vector<size_t> others = members;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(*culprit));
     const size_t alone = members[*culprit];
     together.reset();
-    RunTogether(programs, others, options, rung, runs);
-    RunTogether(programs, {alone}, options, rung, runs);
+    RunTogether(programs, others, options, rung, runs, lost);
+    RunTogether(programs, {alone}, options, rung, runs, lost);
     return;
   }
   together.reset();
   const auto middle = members.begin() + static_cast<std::ptrdiff_t>(members.size() / 2);
-  RunTogether(programs, {members.begin(), middle}, options, rung, runs);
-  RunTogether(programs, {middle, members.end()}, options, rung, runs);
+  RunTogether(programs, {members.begin(), middle}, options, rung, runs, lost);
+  RunTogether(programs, {middle, members.end()}, options, rung, runs, lost);
 }
 
 // The whole ladder. What eager rejects goes no further; what another rung rejects is alone from
