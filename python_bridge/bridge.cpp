@@ -254,7 +254,7 @@ Result<std::unique_ptr<CompiledRung>> CompiledRung::Make(const CompileRequest& r
         request.dynamic ? py::object(py::bool_(*request.dynamic)) : py::object(py::none());
     const py::tuple made = Module("rungs").attr("compile_rung")(
         request.source, request.name, request.rung, ToPython(request.knobs), dynamic,
-        request.substitute, request.fast);
+        request.substitute, request.fast, request.whole);
     return std::unique_ptr<CompiledRung>(
         new PythonRung(made[0], made[1], request.name, request.rung != "eager"));
   } catch (const py::error_already_set& e) {

@@ -152,6 +152,10 @@ class Pack {
   }
 
   size_t size() const { return programs_.size(); }
+  // To compare it with eager would be to compare eager with itself.
+  bool NothingCompiled() const {
+    return rung_ != "eager" && error_.empty() && compiled_ && compiled_->graphs() == 0;
+  }
   double SecondsEach() const { return seconds_ / static_cast<double>(size()); }
   const Program& program(size_t index) const { return programs_[index]; }
 
@@ -164,6 +168,11 @@ class Pack {
     if (self->compiled_) {
       run.graphs = self->compiled_->graphs();
       run.graph_breaks = self->compiled_->graph_breaks();
+    }
+    if (self->NothingCompiled()) {
+      run.error = "nothing was compiled: Dynamo runs the program as it is";
+      run.error_verdict = Verdict::kUnsupported;
+      return run;
     }
     if (!self->error_.empty()) {
       run.error = self->error_;
@@ -199,7 +208,7 @@ class Pack {
     name_ = "<gradfuzz program " + std::to_string(serial++) + ">";
     auto made = CompiledRung::Make({kPreamble + program::EmitFunction(packed_), name_, rung_,
                                     WithConfig(packed_, knobs_), DynamicFlag(packed_),
-                                    options_.fault, options_.fast});
+                                    options_.fault, options_.fast, size() > 1});
     if (!made) {
       error_ = made.error().message;
       error_kind_ = "runtime";

@@ -126,6 +126,7 @@ def compile_rung(
     dynamic: bool | None,
     substitute: str,
     fast: bool,
+    whole: bool,
 ) -> tuple[Callable, Scope]:
     """The program as one rung runs it; compilation happens at the first call, inside the scope.
 
@@ -136,6 +137,7 @@ def compile_rung(
       knobs: config entries on top of the rung's own.
       dynamic: as for torch.compile.
       fast: quick compiler settings (setup.fast_knobs).
+      whole: what cannot be one graph is an error that names the line.
       substitute: "FILE:NAME" of a backend that stands in for Inductor; how tests plant faults.
     """
     function = load(source, name, "program")
@@ -149,7 +151,8 @@ def compile_rung(
     if fast and backend == "inductor":
         own = [*own, *setup.fast_knobs()]
     chosen = _backend_from_file(substitute) if substitute and rung == "inductor" else backend
-    return torch.compile(function, backend=chosen, dynamic=dynamic), Scope([*own, *knobs])
+    compiled = torch.compile(function, backend=chosen, dynamic=dynamic, fullgraph=whole)
+    return compiled, Scope([*own, *knobs])
 
 
 def forget(name: str) -> None:

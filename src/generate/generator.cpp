@@ -45,24 +45,34 @@ const Motif* DrawMotif(Rng& rng, const Weights& weights) {
   return !row || *row == 0 ? nullptr : &Motifs()[*row - 1];
 }
 
+// The parts of the plan that all programs of a slice of seeds share, but for those without a
+// backward, which accumulate nothing.
+CallPlan CallPlanOfSlice(uint64_t seed, const Weights& weights) {
+  const Rng slice = Rng(seed / kCallSliceSeeds).Fork("call");
+  const auto chance = [&](const char* feature, double p) {
+    Rng own = slice.Fork(feature);
+    return Chance(own, weights, feature, p);
+  };
+  CallPlan call;
+  if (chance("feature.dynamic", 0.03)) call.dynamic = CallPlan::Dynamic::kYes;
+  if (chance("feature.accumulate", 0.005)) call.backward = CallPlan::Backward::kAccumulate;
+  call.no_grad_first = chance("feature.no_grad_first", 0.01);
+  return call;
+}
+
 void DrawCallPlan(Rng& rng, const Context& context, const Motif* motif, CallPlan* call,
                   std::set<std::string>* features) {
-  const double dynamic = motif != nullptr && motif->dynamic ? 0.5 : 0.03;
-  if (Chance(rng, context.weights, "feature.dynamic", dynamic)) {
+  const bool dynamic = motif != nullptr && motif->dynamic;
+  if (dynamic && Chance(rng, context.weights, "feature.dynamic", 0.5)) {
     call->dynamic = CallPlan::Dynamic::kYes;
-    features->insert("feature.dynamic");
   }
   if (context.profile.forward_only) {
     call->backward = CallPlan::Backward::kNone;
     features->insert("feature.forward_only");
-  } else if (Chance(rng, context.weights, "feature.accumulate", 0.01)) {
-    call->backward = CallPlan::Backward::kAccumulate;
-    features->insert("feature.accumulate");
   }
-  if (Chance(rng, context.weights, "feature.no_grad_first", 0.01)) {
-    call->no_grad_first = true;
-    features->insert("feature.no_grad_first");
-  }
+  if (call->dynamic == CallPlan::Dynamic::kYes) features->insert("feature.dynamic");
+  if (call->backward == CallPlan::Backward::kAccumulate) features->insert("feature.accumulate");
+  if (call->no_grad_first) features->insert("feature.no_grad_first");
 }
 
 // Any statements in a row. REQUIRES: the program has some.
@@ -267,8 +277,10 @@ void AddFinalAggregation(const Rng& rng, Context& context, Counters* counters) {
   AddStatement(rng, context, choices, wish, 4, counters);
 }
 
+// `call`: what the slice says of it.
 std::optional<GeneratedProgram> Attempt(const Rng& rng, const Weights& weights, int max_statements,
-                                        const Harvest* harvest, Counters* counters) {
+                                        const CallPlan& call, const Harvest* harvest,
+                                        Counters* counters) {
   Rng profile_rng = rng.Fork("profile");
   Profile profile = DrawProfile(profile_rng, weights, max_statements);
   Rng motif_rng = rng.Fork("motif");
@@ -333,6 +345,7 @@ std::optional<GeneratedProgram> Attempt(const Rng& rng, const Weights& weights, 
   if (profile.non_finite) features.insert("feature.non_finite");
   Rng call_rng = rng.Fork("call");
   generated.program = workspace.Take(outputs);
+  generated.program.call = call;
   DrawCallPlan(call_rng, context, motif, &generated.program.call, &features);
   Rng modes_rng = rng.Fork("modes");
   DrawModes(modes_rng, context, &generated.program, &features);
@@ -396,6 +409,7 @@ Result<GeneratedProgram> Generate(uint64_t seed, const GenerateOptions& options,
   const Weights weights(options);
   const bool is_swarm = slice != options;
   const ConfigRow* config = ConfigOfSlice(seed, swarm);
+  const CallPlan call = CallPlanOfSlice(seed, swarm);
   const Rng root(seed);
   Counters counters;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
@@ -403,7 +417,7 @@ Result<GeneratedProgram> Generate(uint64_t seed, const GenerateOptions& options,
     const bool in_swarm = is_swarm && attempt < kMaxAttempts / 2;
     const Rng rng = root.Fork("attempt", static_cast<uint64_t>(attempt));
     auto generated =
-        Attempt(rng, in_swarm ? swarm : weights, options.max_statements, harvest, &counters);
+        Attempt(rng, in_swarm ? swarm : weights, options.max_statements, call, harvest, &counters);
     if (!generated) continue;
     if (in_swarm) AddFeature(kSwarm, &*generated);
     if (config != nullptr) {

@@ -13,40 +13,58 @@ bool IsForwardOnly(const Program& program) {
   return program.call.backward == CallPlan::Backward::kNone;
 }
 
+// The plan without what is each program's own.
+CallPlan CommonPlan(CallPlan call) {
+  if (call.backward == CallPlan::Backward::kNone) call.backward = CallPlan::Backward::kGrad;
+  call.second_storages.clear();
+  call.second_leaves.clear();
+  return call;
+}
+
+// Appends storages and the leaves that are views of them.
+void Append(const std::vector<Storage>& storages, const std::vector<Leaf>& leaves, bool gradients,
+            std::vector<Storage>* all_storages, std::vector<Leaf>* all_leaves) {
+  const int first = static_cast<int>(all_storages->size());
+  all_storages->insert(all_storages->end(), storages.begin(), storages.end());
+  for (Leaf leaf : leaves) {
+    leaf.storage += first;
+    leaf.requires_grad = leaf.requires_grad && gradients;
+    all_leaves->push_back(std::move(leaf));
+  }
+}
+
 }  // namespace
 
 bool IsPackable(const Program& program) {
-  CallPlan call = program.call;
-  if (IsForwardOnly(program)) call.backward = CallPlan{}.backward;
-  call.config.clear();
-  return call == CallPlan{} && program.regions.empty();
+  return program.regions.empty() && !program.call.autocast &&
+         program.call.backward != CallPlan::Backward::kDouble;
 }
 
-bool PackTogether(const Program& a, const Program& b) { return a.call.config == b.call.config; }
+bool PackTogether(const Program& a, const Program& b) {
+  const bool twice = a.call.second_leaves.empty() == b.call.second_leaves.empty();
+  return twice && CommonPlan(a.call) == CommonPlan(b.call);
+}
 
 Program Pack(const std::vector<Program>& programs) {
   if (programs.size() == 1) return programs.front();
   Program packed;
-  if (std::ranges::all_of(programs, IsForwardOnly)) packed.call = programs.front().call;
-  packed.call.config = programs.front().call.config;
+  packed.call = CommonPlan(programs.front().call);
+  if (std::ranges::all_of(programs, IsForwardOnly)) packed.call.backward = CallPlan::Backward::kNone;
   int leaf_total = 0;
   for (const Program& program : programs) leaf_total += static_cast<int>(program.leaves.size());
   int first_leaf = 0;
   int first_result = leaf_total;
   for (const Program& program : programs) {
     GF_CHECK(IsPackable(program) && PackTogether(program, programs.front()),
-             "only packable programs of one config can be packed");
+             "only packable programs of one plan can be packed");
     const int leaves = static_cast<int>(program.leaves.size());
     const auto moved = [&](ValueId id) {
       return id < leaves ? first_leaf + id : first_result + (id - leaves);
     };
-    const int first_storage = static_cast<int>(packed.storages.size());
-    packed.storages.insert(packed.storages.end(), program.storages.begin(), program.storages.end());
-    for (Leaf leaf : program.leaves) {
-      leaf.storage += first_storage;
-      if (IsForwardOnly(program)) leaf.requires_grad = false;
-      packed.leaves.push_back(std::move(leaf));
-    }
+    const bool gradients = !IsForwardOnly(program);
+    Append(program.storages, program.leaves, gradients, &packed.storages, &packed.leaves);
+    Append(program.call.second_storages, program.call.second_leaves, gradients,
+           &packed.call.second_storages, &packed.call.second_leaves);
     for (Statement statement : program.statements) {
       ForEachUse(statement, [&](ValueRef& ref) { ref.id = moved(ref.id); });
       packed.statements.push_back(std::move(statement));

@@ -35,6 +35,25 @@ def cotangents(outputs, draw=0):
     c0 = torch.tensor([1.0], dtype=torch.float64).to(outputs[0].device, outputs[0].dtype).reshape(()).expand(outputs[0].shape)
     return [c0]
 """
+# The gradient of the value asks for the unique indices, whose number no graph knows: AOTAutograd
+# raises, and Dynamo runs the whole function in eager.
+GIVEN_UP = """
+def inputs(device="cpu", draw=0):
+    x0 = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device=device).requires_grad_()
+    x1 = torch.tensor([0, 1], device=device)
+    x2 = torch.tensor([5.0], device=device).as_strided((), (), 0).detach().requires_grad_()
+    return [x0, x1, x2]
+
+
+def program(x0, x1, x2):
+    v3 = torch.index_fill(x0, 1, x1, x2)
+    return (v3,)
+
+
+def cotangents(outputs, draw=0):
+    c0 = torch.tensor([1.0], dtype=torch.float64).to(outputs[0].device, outputs[0].dtype).reshape(()).expand(outputs[0].shape)
+    return [c0]
+"""
 
 
 def _evaluate(items: list[dict[str, Any]], run: dict[str, Any]) -> tuple[list[Any], int]:
@@ -75,6 +94,20 @@ class ScreeningTest(unittest.TestCase):
         outcomes, _ = _evaluate(items, {**run, "fast": True})
         verdicts = [o["verdict"] for o in outcomes]
         self.assertEqual(verdicts, ["agree", "compile_error", "agree"])
+
+    def test_one_that_dynamo_gives_up_does_not_run_the_others_in_eager(self) -> None:
+        with Worker() as worker:
+            programs = [
+                worker.ask({"type": "parse", "path": "x", "text": text})["program"]
+                for text in (SEVERAL_KERNELS, GIVEN_UP, SEVERAL_KERNELS)
+            ]
+        run = {"rungs": ["eager", "aot_eager", "inductor"], "draws": 2, "pack": 3, "fast": True}
+        outcomes, _ = _evaluate([{"program": p} for p in programs], run)
+        self.assertEqual([o["verdict"] for o in outcomes], ["agree", "unsupported", "agree"])
+        for outcome in outcomes:
+            for rung in outcome["rungs"][1:]:
+                # Nothing is compared that nobody compiled.
+                self.assertEqual(rung["graphs"] > 0, bool(rung["comparisons"]), rung)
 
 
 if __name__ == "__main__":

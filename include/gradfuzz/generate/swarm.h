@@ -14,6 +14,9 @@ namespace gradfuzz::generate {
 
 // Seeds of one slice share what is switched off.
 inline constexpr uint64_t kSliceSeeds = 256;
+// How a program is compiled and called beside its config is drawn by shorter ones: as many seeds as
+// a pack holds on the CPU, since only programs that are called in the same way share one.
+inline constexpr uint64_t kCallSliceSeeds = 32;
 // Of the slices, those that are swarms; times the weight of this name. Also the feature of their
 // programs.
 inline constexpr double kSwarmShare = 0.25;

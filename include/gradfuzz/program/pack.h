@@ -8,11 +8,12 @@
 
 namespace gradfuzz::program {
 
-// Whether a program may share a compilation: its call plan is the plain one, with or without the
-// backward, under any config, and it does nothing to the other programs' world (no regions).
+// Whether a program may share a compilation: it does nothing to the other programs' world (no
+// regions, no autocast, no double backward).
 bool IsPackable(const Program& program);
 
-// Whether two packable programs may share one: their configs are the same.
+// Whether two packable programs may share one: they are compiled and called in the same way, with
+// or without a backward. An equivalence.
 bool PackTogether(const Program& a, const Program& b);
 
 // The programs side by side: storages, leaves, statements and outputs in turn, values renumbered.

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "gradfuzz/evaluate/interpret.h"
 #include "gradfuzz/evaluate/materialise.h"
@@ -212,7 +213,8 @@ TEST(Generate, WritesWithoutAccumulationNameNoElementTwice) {
 // A second call is of other sizes, and as well behaved as the first, also on draws not seen before.
 TEST(Generate, SecondCallsRunCleanlyOnOtherSizes) {
   GenerateOptions options;
-  options.weights = {{"feature.second_call", 1000.0}, {"feature.second_float", 0.0}};
+  options.weights = {
+      {"feature.second_call", 1000.0}, {"feature.second_float", 0.0}, {"feature.dynamic", 10.0}};
   int seen = 0, dynamic = 0;
   for (uint64_t seed = 0; seed < 400; ++seed) {
     const auto generated = Generate(seed, options);
@@ -329,6 +331,37 @@ TEST(Generate, ProgramsOfIntegersStayIntegers) {
   EXPECT_GE(past_int32, 10);
 }
 
+// Programs that are called in the same way stand together: only those share a pack.
+TEST(Generate, SlicesOfSeedsShareTheirCall) {
+  std::map<std::string, int> slices;
+  const auto plan = [](const Program& p) {
+    return std::tuple(p.call.dynamic, p.call.no_grad_first,
+                      p.call.backward == program::CallPlan::Backward::kAccumulate);
+  };
+  for (uint64_t slice = 0; slice < 600; ++slice) {
+    const auto first = Generate(slice * kCallSliceSeeds, {});
+    ASSERT_TRUE(first.ok());
+    for (const std::string& feature : first->features) ++slices[feature];
+    if (plan(first->program) == plan({})) continue;
+    int same = 0;
+    for (uint64_t i = 1; i < kCallSliceSeeds; ++i) {
+      const auto other = Generate(slice * kCallSliceSeeds + i, {});
+      ASSERT_TRUE(other.ok());
+      same += plan(other->program) == plan(first->program) ? 1 : 0;
+    }
+    // But for motifs that are dynamic by themselves, and programs without a backward.
+    if (Has(*first, "feature.no_grad_first") || Has(*first, "feature.accumulate")) {
+      EXPECT_GE(same, 20) << "slice " << slice;
+    }
+  }
+  EXPECT_GE(slices["feature.dynamic"], 6);
+  EXPECT_LE(slices["feature.dynamic"], 60);
+  EXPECT_GE(slices["feature.no_grad_first"], 1);
+  EXPECT_LE(slices["feature.no_grad_first"], 20);
+  EXPECT_GE(slices["feature.accumulate"], 1);
+  EXPECT_LE(slices["feature.accumulate"], 20);
+}
+
 // A silent loss of yield is a bug of the generator: everything must occur.
 void ExpectYields() {
   std::map<std::string, int> yields;
@@ -344,6 +377,7 @@ void ExpectYields() {
     if (name == "feature.mutation" || name == "feature.exact_lane") continue;  // of draws
     if (name == "feature.empty" || name.starts_with("size.")) continue;        // of draws
     if (name.starts_with("config.") || name == kConfigFeature) continue;       // of slices
+    if (name == "feature.accumulate" || name == "feature.no_grad_first") continue;  // the same
     EXPECT_GT(yields[name], 0) << name;
   }
   for (const char* name : {"lane.exact", "lane.real", "feature.fan_out", "feature.in_place",

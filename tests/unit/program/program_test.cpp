@@ -203,8 +203,31 @@ TEST(PackTest, TakesForwardOnlyProgramsBesideOthers) {
   EXPECT_FALSE(mixed.leaves[2].requires_grad);
   // On their own they are compiled for inference, as each would be alone.
   EXPECT_EQ(Pack({forward, forward}).call.backward, CallPlan::Backward::kNone);
-  forward.call.no_grad_first = true;
-  EXPECT_FALSE(IsPackable(forward));
+}
+
+TEST(PackTest, TakesTogetherWhatIsCalledInTheSameWay) {
+  const Program plain = DiagonalScatterSum();
+  std::vector<Program> ways(4, plain);
+  ways[0].call.no_grad_first = true;
+  ways[1].call.dynamic = CallPlan::Dynamic::kYes;
+  ways[2].call.backward = CallPlan::Backward::kAccumulate;
+  ways[3].call.second_storages = plain.storages;
+  ways[3].call.second_leaves = plain.leaves;
+  for (size_t i = 0; i < ways.size(); ++i) {
+    EXPECT_TRUE(IsPackable(ways[i]));
+    EXPECT_FALSE(PackTogether(ways[i], plain));
+    for (size_t k = 0; k < ways.size(); ++k) EXPECT_EQ(PackTogether(ways[i], ways[k]), i == k);
+  }
+  EXPECT_TRUE(Pack({ways[0], ways[0]}).call.no_grad_first);
+  EXPECT_EQ(Pack({ways[1], ways[1]}).call.dynamic, CallPlan::Dynamic::kYes);
+  EXPECT_EQ(Pack({ways[2], ways[2]}).call.backward, CallPlan::Backward::kAccumulate);
+  const Program twice = Pack({ways[3], ways[3]});
+  EXPECT_EQ(Validate(twice), "");
+  ASSERT_EQ(twice.call.second_leaves.size(), 4u);
+  EXPECT_EQ(twice.call.second_leaves[2].storage, twice.leaves[2].storage);
+  Program autocast = plain;
+  autocast.call.autocast = true;
+  EXPECT_FALSE(IsPackable(autocast));
 }
 
 TEST(PackTest, KeepsTheConfigThatItsProgramsShare) {
