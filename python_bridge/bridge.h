@@ -44,7 +44,7 @@ struct CompileRequest {
   Knobs knobs;
   std::optional<bool> dynamic;  // as for torch.compile, absent = its default
   std::string
-      substitute;     // "FILE:NAME" of a backend in Inductor's place (planted faults), or empty
+      substitute;      // "FILE:NAME" of a backend in Inductor's place (planted faults), or empty
   bool fast = false;   // quick C++ compiler settings, for screening
   bool whole = false;  // an error instead of a graph break: a pack that breaks runs in eager
 };

@@ -150,8 +150,7 @@ HeatMaps RenderHeatMaps(const Comparison& c) {
   maps.moduli =
       std::ranges::any_of(c.reference, IsComplex) || std::ranges::any_of(c.got, IsComplex);
   const Grid grid = GridOf(c, maps.shown);
-  maps.expected =
-      Picture(c, c.reference, false, "expected values, float64 reference", grid, maps);
+  maps.expected = Picture(c, c.reference, false, "expected values, float64 reference", grid, maps);
   maps.got = Picture(c, c.got, true, "values got, wrong ones with a thick border", grid, maps);
   return maps;
 }

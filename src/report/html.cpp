@@ -182,8 +182,8 @@ std::string Values(const Comparison& c, const std::string& rung) {
   std::vector<Element> elements;
   if (c.got.size() <= kMaxValueRows) {
     for (size_t i = 0; i < c.got.size() && i < c.reference.size(); ++i) {
-      elements.push_back(
-          {static_cast<int64_t>(i), c.reference[i], i < c.eager.size() ? c.eager[i] : 0.0, c.got[i]});
+      elements.push_back({static_cast<int64_t>(i), c.reference[i],
+                          i < c.eager.size() ? c.eager[i] : 0.0, c.got[i]});
     }
   } else {
     elements = WrongElements(c, kMaxValueRows);

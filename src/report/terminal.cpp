@@ -275,7 +275,7 @@ std::string Explanation(Verdict verdict) {
       return "a tie or kink was resolved otherwise than in eager, and both answers are legal "
              "subgradients";
     case Verdict::kUnsupported:
-      return "torch refuses this program explicitly, by design";
+      return "torch refuses this program explicitly, by design, or compiles nothing of it";
     case Verdict::kIllConditioned:
       return "rounding alone can explain the difference, so right and wrong cannot be told apart";
     case Verdict::kTradeOff:
@@ -418,6 +418,11 @@ std::string RenderTotals(const RunSummary& summary, const TerminalStyle& style) 
   page.Text(done);
   std::vector<std::string> asides;
   if (t.invalid > 0) asides.push_back(Count(t.invalid, "program") + " rejected by eager");
+  for (const auto& [verdict, count] : t.verdicts) {
+    if (verdict == Verdict::kUnsupported) {
+      asides.push_back(Count(count, "program") + " that torch refuses or compiles nothing of");
+    }
+  }
   if (t.unconfirmed > 0) {
     asides.push_back(Count(t.unconfirmed, "mismatch", "mismatches") +
                      " that did not come back when confirmed");

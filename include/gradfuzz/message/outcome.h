@@ -32,7 +32,7 @@ enum class Verdict : uint8_t {
   kTimeout,  // the deadline passed; set by the parent
   // No findings.
   kConvention,      // a tie or kink resolved otherwise, both legal
-  kUnsupported,     // an explicit refusal by design
+  kUnsupported,     // an explicit refusal by design, or nothing was compiled
   kIllConditioned,  // the reference itself cannot tell right from wrong
   kTradeOff,        // documented precision trade-off (low precision kept in float32)
   kInvalid,         // eager itself rejects the program

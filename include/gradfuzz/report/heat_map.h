@@ -3,8 +3,8 @@
 //
 // Blue is negative, orange positive (told apart by every common kind of colour blindness), both on
 // the scale of the reference; NaN is hatched, infinity black; numbers stand in the cells where they
-// fit; of complex numbers the modulus is shown; a wrong element has a thick border. Nothing is said by colour alone: each cell has its
-// position and values as a tooltip.
+// fit; of complex numbers the modulus is shown; a wrong element has a thick border. Nothing is said
+// by colour alone: each cell has its position and values as a tooltip.
 #pragma once
 
 #include <cstddef>

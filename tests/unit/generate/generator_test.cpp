@@ -374,9 +374,9 @@ void ExpectYields() {
   }
   EXPECT_LE(refused * 20, proposals) << "eager refuses more than one proposal in twenty";
   for (const std::string& name : WeightNames()) {
-    if (name == "feature.mutation" || name == "feature.exact_lane") continue;  // of draws
-    if (name == "feature.empty" || name.starts_with("size.")) continue;        // of draws
-    if (name.starts_with("config.") || name == kConfigFeature) continue;       // of slices
+    if (name == "feature.mutation" || name == "feature.exact_lane") continue;       // of draws
+    if (name == "feature.empty" || name.starts_with("size.")) continue;             // of draws
+    if (name.starts_with("config.") || name == kConfigFeature) continue;            // of slices
     if (name == "feature.accumulate" || name == "feature.no_grad_first") continue;  // the same
     EXPECT_GT(yields[name], 0) << name;
   }

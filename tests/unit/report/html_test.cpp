@@ -6,8 +6,8 @@
 
 #include "gradfuzz/report/describe.h"
 #include "gradfuzz/report/heat_map.h"
-#include "gradfuzz/report/text.h"
 #include "gradfuzz/report/rate_chart.h"
+#include "gradfuzz/report/text.h"
 #include "unit/report/golden.h"
 #include "unit/report/sample.h"
 #include "unit/report/well_formed.h"
