@@ -97,17 +97,21 @@ class ScreeningTest(unittest.TestCase):
 
     def test_one_that_dynamo_gives_up_does_not_run_the_others_in_eager(self) -> None:
         with Worker() as worker:
-            programs = [
+            good, given_up = (
                 worker.ask({"type": "parse", "path": "x", "text": text})["program"]
-                for text in (SEVERAL_KERNELS, GIVEN_UP, SEVERAL_KERNELS)
-            ]
-        run = {"rungs": ["eager", "aot_eager", "inductor"], "draws": 2, "pack": 3, "fast": True}
-        outcomes, _ = _evaluate([{"program": p} for p in programs], run)
-        self.assertEqual([o["verdict"] for o in outcomes], ["agree", "unsupported", "agree"])
-        for outcome in outcomes:
+                for text in (SEVERAL_KERNELS, GIVEN_UP)
+            )
+        run = {"rungs": ["eager", "aot_eager", "inductor"], "draws": 2, "fast": True}
+        alone, _ = _evaluate([{"program": given_up}], run)
+        together, _ = _evaluate([{"program": p} for p in (good, given_up, good)], {**run, "pack": 3})
+        self.assertEqual([together[0]["verdict"], together[2]["verdict"]], ["agree", "agree"])
+        self.assertTrue(all(r["graphs"] > 0 for r in together[0]["rungs"][1:]))
+        for outcome in alone + together:
             for rung in outcome["rungs"][1:]:
-                # Nothing is compared that nobody compiled.
-                self.assertEqual(rung["graphs"] > 0, bool(rung["comparisons"]), rung)
+                # Nothing is right that nobody compiled (2.15 gives it up alone, 2.11 does not).
+                compiled = rung["graphs"] > 0
+                self.assertEqual(compiled, rung["verdict"] != "unsupported", rung)
+                self.assertTrue(compiled or not rung["comparisons"], rung)
 
 
 if __name__ == "__main__":
