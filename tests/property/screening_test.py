@@ -103,7 +103,9 @@ class ScreeningTest(unittest.TestCase):
             )
         run = {"rungs": ["eager", "aot_eager", "inductor"], "draws": 2, "fast": True}
         alone, _ = _evaluate([{"program": given_up}], run)
-        together, _ = _evaluate([{"program": p} for p in (good, given_up, good)], {**run, "pack": 3})
+        together, _ = _evaluate(
+            [{"program": p} for p in (good, given_up, good)], {**run, "pack": 3}
+        )
         self.assertEqual([together[0]["verdict"], together[2]["verdict"]], ["agree", "agree"])
         self.assertTrue(all(r["graphs"] > 0 for r in together[0]["rungs"][1:]))
         for outcome in alone + together:
