@@ -261,8 +261,9 @@ Comparison Judgement::Measure(const Quantity& quantity, const RunKey& key, const
     }
     c.note = "no float64 reference: judged by assert_close's default tolerances";
   }
-  if (c.wrong > 0)
+  if (c.wrong > 0) {
     c.pattern = DescribePattern(values.sizes, expected.Values(), values.Values(), wrong);
+  }
   c.wrong_at = SampledPositions(wrong);
   return c;
 }

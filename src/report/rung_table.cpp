@@ -79,9 +79,6 @@ std::string Remark(const RungOutcome& r) {
                                 [](const Comparison& c) { return c.verdict != Verdict::kAgree; });
   if (r.verdict != Verdict::kAgree && !said) parts.emplace_back(InWords(r.verdict));
   if (r.graph_breaks > 0) parts.push_back(Count(r.graph_breaks, "graph break"));
-  const bool compiles = r.rung != "eager";
-  const bool ran = !r.comparisons.empty();
-  if (compiles && ran && r.graphs == 0) parts.emplace_back("nothing was compiled");
   std::string out;
   for (size_t i = 0; i < parts.size(); ++i) out += (i ? ", " : "") + parts[i];
   return out;

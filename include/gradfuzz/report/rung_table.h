@@ -18,7 +18,7 @@ struct RungCell {
 
 struct RungRow {
   std::string name;    // rung, with the device when the outcome spans several
-  std::string remark;  // the error in words, graph breaks, "nothing was compiled"; may be empty
+  std::string remark;  // the error in words, graph breaks; may be empty
   bool wrong = false;
   std::vector<RungCell> cells;  // one per column
 };

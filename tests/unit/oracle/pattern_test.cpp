@@ -44,7 +44,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"ComplexFactor", {2}, {1, {0, 1}}, {{1, 2}, {-2, 1}}, "constant factor 1+2j"},
         Row{"Conjugated", {3}, {1, {2, 1}, {0, -3}}, {1, {2, -1}, {0, 3}}, "conjugated"},
         Row{"OneConjugated", {2}, {{1, 1}, {2, 1}}, {{1, 1}, {2, -1}}, "one element"},
-        Row{"ImaginaryLeft", {2}, {{1, 1}, {2, 3}}, {{0, 1}, {0, 3}}, "everything"},
+        Row{"ImaginaryLeft", {3}, {{1, 1}, {2, 3}, 1}, {{0, 1}, {0, 4}, 1}, "head"},
         Row{"SmallFactor", {3}, {1, 2, -3}, {1.001, 2.002, -3.003}, "constant factor 1.001"},
         Row{"OneOfOne", {1}, {1}, {5}, "one element"},
         Row{"One", {4}, {1, 2, 3, 4}, {1, 2, 7, 4}, "one element"},
