@@ -110,7 +110,7 @@ class Pack {
         knobs_(std::move(knobs)),
         device_(options.device) {}
 
-  // Compiles and runs all draws. RETURNS: false when it raised.
+  // Compiles and runs all draws. RETURNS: false when it raised, or nothing was compiled.
   bool Run() {
     const double start = Now();
     const bool done = CompileAndRun();
@@ -152,10 +152,6 @@ class Pack {
   }
 
   size_t size() const { return programs_.size(); }
-  // To compare it with eager would be to compare eager with itself.
-  bool NothingCompiled() const {
-    return rung_ != "eager" && error_.empty() && compiled_ && compiled_->graphs() == 0;
-  }
   double SecondsEach() const { return seconds_ / static_cast<double>(size()); }
   const Program& program(size_t index) const { return programs_[index]; }
 
@@ -168,11 +164,6 @@ class Pack {
     if (self->compiled_) {
       run.graphs = self->compiled_->graphs();
       run.graph_breaks = self->compiled_->graph_breaks();
-    }
-    if (self->NothingCompiled()) {
-      run.error = "nothing was compiled: Dynamo runs the program as it is";
-      run.error_verdict = Verdict::kUnsupported;
-      return run;
     }
     if (!self->error_.empty()) {
       run.error = self->error_;
@@ -243,6 +234,12 @@ class Pack {
           return false;
         }
       }
+    }
+    if (rung_ != "eager" && compiled_->graphs() == 0) {
+      // To compare it with eager would be to compare eager with itself.
+      error_ = "nothing was compiled: Dynamo runs the program as it is";
+      error_kind_ = "unsupported";
+      return false;
     }
     return true;
   }

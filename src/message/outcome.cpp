@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "gradfuzz/support/complex.h"
+
 namespace gradfuzz {
 namespace {
 
@@ -53,20 +55,19 @@ double NumberFrom(const json& value) {
 }
 
 // A real number as itself, any other as [real part, imaginary part].
-json Numbers(const std::vector<std::complex<double>>& values) {
+json Numbers(const std::vector<Complex>& values) {
   json out = json::array();
-  for (const std::complex<double>& v : values) {
-    const bool real = v.imag() == 0 && !std::signbit(v.imag());
-    out.push_back(real ? Number(v.real()) : json{Number(v.real()), Number(v.imag())});
+  for (const Complex v : values) {
+    out.push_back(IsReal(v) ? Number(v.real()) : json{Number(v.real()), Number(v.imag())});
   }
   return out;
 }
 
-std::vector<std::complex<double>> NumbersFrom(const json& list) {
-  std::vector<std::complex<double>> out;
+std::vector<Complex> NumbersFrom(const json& list) {
+  std::vector<Complex> out;
   for (const json& v : list) {
-    out.push_back(v.is_array() ? std::complex(NumberFrom(v.at(0)), NumberFrom(v.at(1)))
-                               : std::complex(NumberFrom(v)));
+    out.push_back(v.is_array() ? Complex(NumberFrom(v.at(0)), NumberFrom(v.at(1)))
+                               : Complex(NumberFrom(v)));
   }
   return out;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "gradfuzz/support/check.h"
+#include "gradfuzz/support/complex.h"
 
 namespace gradfuzz::oracle {
 namespace {
@@ -19,10 +20,6 @@ constexpr double kSameFactor = 1e-4;
 constexpr double kSupport = 0.1;
 
 using Places = std::vector<size_t>;
-using Complex = std::complex<double>;
-
-bool IsNan(Complex z) { return std::isnan(z.real()) || std::isnan(z.imag()); }
-bool IsFinite(Complex z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); }
 
 // The largest element of `expected`.
 size_t Largest(std::span<const Complex> expected) {

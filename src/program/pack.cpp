@@ -49,8 +49,9 @@ Program Pack(const std::vector<Program>& programs) {
   if (programs.size() == 1) return programs.front();
   Program packed;
   packed.call = CommonPlan(programs.front().call);
-  if (std::ranges::all_of(programs, IsForwardOnly))
+  if (std::ranges::all_of(programs, IsForwardOnly)) {
     packed.call.backward = CallPlan::Backward::kNone;
+  }
   int leaf_total = 0;
   for (const Program& program : programs) leaf_total += static_cast<int>(program.leaves.size());
   int first_leaf = 0;

@@ -8,12 +8,12 @@
 
 #include "gradfuzz/program/emit.h"
 #include "gradfuzz/report/text.h"
+#include "gradfuzz/support/complex.h"
 
 namespace gradfuzz::report {
 namespace {
 
 using program::ValueRecipe;
-using Complex = std::complex<double>;
 
 struct RungWords {
   const char* rung;
@@ -28,8 +28,6 @@ constexpr RungWords kRungs[] = {
     {"inductor_fallback", "Inductor, every operator falling back to ATen"},
     {"inductor", "everything: Inductor's lowerings, fusion and kernels"},
 };
-
-bool IsFinite(Complex z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); }
 
 bool SameNumber(Complex a, Complex b, double tolerance) {
   if (IsFinite(a) && IsFinite(b)) return std::abs(a - b) <= tolerance;

@@ -10,6 +10,7 @@
 #include "gradfuzz/report/describe.h"
 #include "gradfuzz/report/escape.h"
 #include "gradfuzz/report/text.h"
+#include "gradfuzz/support/complex.h"
 
 namespace gradfuzz::report {
 namespace {
@@ -19,7 +20,6 @@ constexpr int kMaxCell = 44;  // a number of five digits fits
 constexpr int kMinCell = 6;
 constexpr int kBlockGap = 6;  // between the matrices of a tensor with more than two dimensions
 
-using Complex = std::complex<double>;
 using Rgb = std::array<int, 3>;
 constexpr Rgb kZero = {247, 247, 247};
 constexpr Rgb kNegative = {33, 102, 172};
@@ -89,6 +89,15 @@ std::string CellText(double value, int cell) {
 
 bool IsComplex(Complex z) { return z.imag() != 0; }
 
+// Of the finite ones.
+double LargestModulus(const std::vector<Complex>& values) {
+  double largest = 0;
+  for (const Complex v : values) {
+    if (std::isfinite(std::abs(v))) largest = std::max(largest, std::abs(v));
+  }
+  return largest;
+}
+
 std::string Picture(const Comparison& c, const std::vector<Complex>& values, bool mark_wrong,
                     const char* label, const Grid& grid, const HeatMaps& maps) {
   // Room for the borders of wrong cells at the edge.
@@ -138,15 +147,9 @@ HeatMaps RenderHeatMaps(const Comparison& c) {
   HeatMaps maps;
   if (c.got.empty() || c.got.size() != c.reference.size()) return maps;
   maps.shown = std::min(c.got.size(), kMaxCells);
-  for (const Complex v : c.reference) {
-    if (std::isfinite(std::abs(v))) maps.scale = std::max(maps.scale, std::abs(v));
-  }
-  if (maps.scale == 0) {
-    // A reference of zeros says nothing about scale.
-    for (const Complex v : c.got) {
-      if (std::isfinite(std::abs(v))) maps.scale = std::max(maps.scale, std::abs(v));
-    }
-  }
+  maps.scale = LargestModulus(c.reference);
+  // A reference of zeros says nothing about scale.
+  if (maps.scale == 0) maps.scale = LargestModulus(c.got);
   maps.moduli =
       std::ranges::any_of(c.reference, IsComplex) || std::ranges::any_of(c.got, IsComplex);
   const Grid grid = GridOf(c, maps.shown);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "gradfuzz/support/complex.h"
+
 namespace gradfuzz::report {
 namespace {
 
@@ -44,7 +46,7 @@ size_t SequenceLength(std::string_view text, size_t at) {
 std::string Number(double value) { return Formatted(value, "%.9g"); }
 
 std::string Number(std::complex<double> value) {
-  if (value.imag() == 0 && !std::signbit(value.imag())) return Number(value.real());
+  if (IsReal(value)) return Number(value.real());
   const std::string imaginary = Number(value.imag());
   return Number(value.real()) + (imaginary.front() == '-' ? "" : "+") + imaginary + "j";
 }

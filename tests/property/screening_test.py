@@ -15,8 +15,15 @@ from worker_client import Worker
 
 CORPUS = pathlib.Path(__file__).resolve().parents[2] / "corpus/open"
 SEEDS = range(500010, 500026)  # 15 libraries without merging, 6 with it
+_COTANGENTS = """
+
+def cotangents(outputs, draw=0):
+    c0 = torch.tensor([1.0], dtype=torch.float64).to(outputs[0].device, outputs[0].dtype).reshape(()).expand(outputs[0].shape)
+    return [c0]
+"""
 # Two kernels with a call of another library between them, and two more behind it.
-SEVERAL_KERNELS = """
+SEVERAL_KERNELS = (
+    """
 def inputs(device="cpu", draw=0):
     x0 = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device=device).requires_grad_()
     return [x0]
@@ -29,15 +36,13 @@ def program(x0):
     v4 = torch.linalg.inv(v3)
     v5 = torch.cos(v4)
     return (v5,)
-
-
-def cotangents(outputs, draw=0):
-    c0 = torch.tensor([1.0], dtype=torch.float64).to(outputs[0].device, outputs[0].dtype).reshape(()).expand(outputs[0].shape)
-    return [c0]
 """
+    + _COTANGENTS
+)
 # The gradient of the value asks for the unique indices, whose number no graph knows: AOTAutograd
 # raises, and Dynamo runs the whole function in eager.
-GIVEN_UP = """
+GIVEN_UP = (
+    """
 def inputs(device="cpu", draw=0):
     x0 = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device=device).requires_grad_()
     x1 = torch.tensor([0, 1], device=device)
@@ -48,12 +53,9 @@ def inputs(device="cpu", draw=0):
 def program(x0, x1, x2):
     v3 = torch.index_fill(x0, 1, x1, x2)
     return (v3,)
-
-
-def cotangents(outputs, draw=0):
-    c0 = torch.tensor([1.0], dtype=torch.float64).to(outputs[0].device, outputs[0].dtype).reshape(()).expand(outputs[0].shape)
-    return [c0]
 """
+    + _COTANGENTS
+)
 
 
 def _evaluate(items: list[dict[str, Any]], run: dict[str, Any]) -> tuple[list[Any], int]:
