@@ -10,10 +10,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "bridge.h"
+#include "gradfuzz/evaluate/dispatched.h"
 #include "gradfuzz/evaluate/host_check.h"
 #include "gradfuzz/oracle/self_check.h"
 #include "gradfuzz/program/emit.h"
@@ -32,9 +34,9 @@ double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// What stands before the function in its text, and the line of its first statement.
+// What stands before the function in its text, and the function's first line.
 constexpr const char* kPreamble = "import torch\n\n\n";
-constexpr int kFirstStatementLine = 5;
+constexpr int kFirstLine = 4;
 
 // Where the parts of one program lie within a pack.
 struct Share {
@@ -138,17 +140,28 @@ class Pack {
     return Split(run->second, programs_[index], shares_[index]);
   }
 
-  // The program whose line the error names, where it names one.
-  std::optional<size_t> Culprit() const {
-    const std::string where = "File \"" + name_ + "\", line ";
-    const size_t at = error_.rfind(where);
-    if (at == std::string::npos) return std::nullopt;
-    int line = std::atoi(error_.c_str() + at + where.size()) - kFirstStatementLine;
-    for (size_t i = 0; i < programs_.size() && line >= 0; ++i) {
-      line -= static_cast<int>(programs_[i].statements.size());
-      if (line < 0) return i;
+  // Where Run failed: for each program whether the error may be its own. The one whose line the
+  // error names; without a line, those that come down to an operator that it names; where that
+  // tells none or not one from another, the first half.
+  // Some are suspects and some are not. REQUIRES: there are two or more.
+  std::vector<bool> Suspects() const {
+    std::vector<bool> suspects(size(), false);
+    if (const std::optional<size_t> culprit = ProgramOfLine()) {
+      suspects[*culprit] = true;
+      return suspects;
     }
-    return std::nullopt;
+    const std::set<std::string> named = evaluate::OperatorsNamed(error_);
+    if (!named.empty()) {
+      for (size_t i = 0; i < size(); ++i) {
+        const auto runs = evaluate::DispatchedOperators(programs_[i], device_);
+        suspects[i] = std::ranges::any_of(named, [&](const auto& op) { return runs.contains(op); });
+      }
+    }
+    const auto count = std::ranges::count(suspects, true);
+    if (count == 0 || count == std::ssize(suspects)) {
+      for (size_t i = 0; i < size(); ++i) suspects[i] = i < size() / 2;
+    }
+    return suspects;
   }
 
   size_t size() const { return programs_.size(); }
@@ -194,6 +207,21 @@ class Pack {
   }
 
  private:
+  std::optional<size_t> ProgramOfLine() const {
+    const std::string where = "File \"" + name_ + "\", line ";
+    const size_t at = error_.rfind(where);
+    if (at == std::string::npos) return std::nullopt;
+    const int line = std::atoi(error_.c_str() + at + where.size()) - kFirstLine;
+    const std::vector<int> owners = program::StatementOfLine(packed_);
+    if (line < 0 || line >= std::ssize(owners)) return std::nullopt;
+    int statement = owners[static_cast<size_t>(line)];
+    for (size_t i = 0; i < programs_.size() && statement >= 0; ++i) {
+      statement -= static_cast<int>(programs_[i].statements.size());
+      if (statement < 0) return i;
+    }
+    return std::nullopt;
+  }
+
   bool CompileAndRun() {
     static uint64_t serial = 0;
     name_ = "<gradfuzz program " + std::to_string(serial++) + ">";
@@ -261,8 +289,8 @@ class Pack {
 };
 
 // One rung for the programs at `members`, compiled together; appends one RungRun to each of `runs`.
-// When that fails, the one that the error names is run alone, and the others together; when it
-// names none, each half: the one that does not compile or run must not cost the others their pack.
+// When that fails, the suspects together, and the others: the one that does not compile or run must
+// not cost the others their pack.
 // `lost`: what attempts that failed took before, in seconds for each program.
 void RunTogether(const std::vector<Program>& programs, const std::vector<size_t>& members,
                  const RunOptions& options, const std::string& rung,
@@ -278,19 +306,14 @@ void RunTogether(const std::vector<Program>& programs, const std::vector<size_t>
     return;
   }
   lost += together->SecondsEach();
-  if (const std::optional<size_t> culprit = together->Culprit()) {
-    std::vector<size_t> others = members;
-    others.erase(others.begin() + static_cast<std::ptrdiff_t>(*culprit));
-    const size_t alone = members[*culprit];
-    together.reset();
-    RunTogether(programs, others, options, rung, runs, lost);
-    RunTogether(programs, {alone}, options, rung, runs, lost);
-    return;
-  }
+  const std::vector<bool> suspected = together->Suspects();
   together.reset();
-  const auto middle = members.begin() + static_cast<std::ptrdiff_t>(members.size() / 2);
-  RunTogether(programs, {members.begin(), middle}, options, rung, runs, lost);
-  RunTogether(programs, {middle, members.end()}, options, rung, runs, lost);
+  std::vector<size_t> suspects, others;
+  for (size_t k = 0; k < members.size(); ++k) {
+    (suspected[k] ? suspects : others).push_back(members[k]);
+  }
+  RunTogether(programs, others, options, rung, runs, lost);
+  RunTogether(programs, suspects, options, rung, runs, lost);
 }
 
 // The whole ladder. What eager rejects goes no further; what another rung rejects is alone from

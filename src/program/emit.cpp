@@ -313,6 +313,59 @@ std::string EmitCall(const Program& program) {
   return items.empty() ? "" : "CALL = dict(" + Join(items) + ")\n";
 }
 
+// Text, and the statement that each of its lines belongs to.
+struct OwnedText {
+  std::string text;
+  std::vector<int> statement;
+
+  void Add(const std::string& lines, int owner) {
+    text += lines;
+    const auto count = std::count(lines.begin(), lines.end(), '\n');
+    statement.insert(statement.end(), static_cast<size_t>(count), owner);
+  }
+};
+
+OwnedText FunctionText(const Program& program, const std::string& name) {
+  std::vector<std::string> parameters;
+  for (size_t i = 0; i < program.leaves.size(); ++i) parameters.push_back("x" + std::to_string(i));
+  const size_t floats = Floats(program).size();
+  for (size_t i = 0; i < floats; ++i) parameters.push_back(FloatName(i));
+  OwnedText out;  // the classes first
+  OwnedText body;
+  body.Add("def " + name + "(" + Join(parameters) + "):\n", -1);
+  std::vector<size_t> open;  // regions, outer ones first
+  const auto indent = [&] { return std::string(4 + 4 * open.size(), ' '); };
+  size_t next_region = 0;
+  const auto starts = [&](int statement) {
+    return next_region < program.regions.size() && program.regions[next_region].first == statement;
+  };
+  for (size_t i = 0; i < program.statements.size(); ++i) {
+    const int at = static_cast<int>(i);
+    if (starts(at) && program.regions[next_region].kind == Region::Kind::kFunction) {
+      out.Add(EmitClass(program, next_region, name) + "\n\n", at);
+      body.Add(indent() + EmitApply(program, next_region, name) + "\n", at);
+      i = static_cast<size_t>(program.regions[next_region++].last);
+      continue;
+    }
+    while (starts(at)) {
+      body.Add(indent() + RegionHeader(program, next_region) + "\n", at);
+      open.push_back(next_region++);
+    }
+    body.Add(indent() + EmitStatement(program, i) + "\n", at);
+    while (!open.empty() && program.regions[open.back()].last == at) {
+      const size_t closed = open.back();
+      open.pop_back();
+      body.Add(RegionFooter(program, closed, indent()), at);
+    }
+  }
+  std::vector<std::string> outputs;
+  for (const Output& output : program.outputs) outputs.push_back(ValueName(program, output.value));
+  body.Add("    return " + TupleText(outputs) + "\n", -1);
+  out.text += body.text;
+  out.statement.insert(out.statement.end(), body.statement.begin(), body.statement.end());
+  return out;
+}
+
 }  // namespace
 
 std::string EmitArg(const Program& program, const Arg& arg) {
@@ -347,39 +400,11 @@ std::string EmitStatement(const Program& program, size_t index) {
 }
 
 std::string EmitFunction(const Program& program, const std::string& name) {
-  std::vector<std::string> parameters;
-  for (size_t i = 0; i < program.leaves.size(); ++i) parameters.push_back("x" + std::to_string(i));
-  const size_t floats = Floats(program).size();
-  for (size_t i = 0; i < floats; ++i) parameters.push_back(FloatName(i));
-  std::string before;
-  std::string out = "def " + name + "(" + Join(parameters) + "):\n";
-  std::vector<size_t> open;  // regions, outer ones first
-  const auto indent = [&] { return std::string(4 + 4 * open.size(), ' '); };
-  size_t next_region = 0;
-  const Region* function = TransformOf(program);
-  if (function != nullptr && function->kind != Region::Kind::kFunction) function = nullptr;
-  for (size_t i = 0; i < program.statements.size(); ++i) {
-    const int at = static_cast<int>(i);
-    if (function != nullptr && function->first == at) {
-      before = EmitClass(program, *function, name) + "\n\n";
-      out += indent() + EmitApply(program, *function, name) + "\n";
-      i = static_cast<size_t>(function->last);
-      continue;
-    }
-    while (next_region < program.regions.size() && program.regions[next_region].first == at) {
-      out += indent() + RegionHeader(program, next_region) + "\n";
-      open.push_back(next_region++);
-    }
-    out += indent() + EmitStatement(program, i) + "\n";
-    while (!open.empty() && program.regions[open.back()].last == at) {
-      const size_t closed = open.back();
-      open.pop_back();
-      out += RegionFooter(program, closed, indent());
-    }
-  }
-  std::vector<std::string> outputs;
-  for (const Output& output : program.outputs) outputs.push_back(ValueName(program, output.value));
-  return before + out + "    return " + TupleText(outputs) + "\n";
+  return FunctionText(program, name).text;
+}
+
+std::vector<int> StatementOfLine(const Program& program) {
+  return FunctionText(program, "program").statement;
 }
 
 std::string EmitModule(const Program& program) {

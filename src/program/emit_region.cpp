@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "emit_region.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "gradfuzz/program/emit.h"
@@ -24,10 +25,14 @@ std::string Sum(const std::vector<std::string>& terms) {
   return out;
 }
 
-// "ProgramFunction": no two functions of a module share a class.
-std::string ClassName(std::string function) {
+// "ProgramFunction", where a pack has several "ProgramFunction1" and so on: no two functions of a
+// module share a class, nor do two regions.
+std::string ClassName(const Program& program, size_t index, std::string function) {
   function[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(function[0])));
-  return function + "Function";
+  const auto before = std::count_if(
+      program.regions.begin(), program.regions.begin() + static_cast<std::ptrdiff_t>(index),
+      [](const Region& region) { return region.kind == Region::Kind::kFunction; });
+  return function + "Function" + (before == 0 ? "" : std::to_string(before));
 }
 
 // The floats that a region's statements take as parameters.
@@ -103,12 +108,13 @@ std::string RegionFooter(const Program& program, size_t index, const std::string
   }
 }
 
-std::string EmitClass(const Program& program, const Region& region, const std::string& function) {
+std::string EmitClass(const Program& program, size_t index, const std::string& function) {
+  const Region& region = program.regions[index];
   const RegionEnds ends = EndsOf(program, region);
   const std::vector<std::string> takes = Names(program, ends.takes);
   const std::vector<std::string> gives = Names(program, ends.gives);
   const std::vector<std::string> floats = FloatNames(program, region);
-  std::string out = "class " + ClassName(function) +
+  std::string out = "class " + ClassName(program, index, function) +
                     "(torch.autograd.Function):  # its backward is not its derivative\n"
                     "    @staticmethod\n"
                     "    def forward(" +
@@ -130,10 +136,12 @@ std::string EmitClass(const Program& program, const Region& region, const std::s
          "\n        return " + Join(gradients) + "\n";
 }
 
-std::string EmitApply(const Program& program, const Region& region, const std::string& function) {
+std::string EmitApply(const Program& program, size_t index, const std::string& function) {
+  const Region& region = program.regions[index];
   const RegionEnds ends = EndsOf(program, region);
-  return Join(Names(program, ends.gives)) + " = " + ClassName(function) + ".apply(" +
-         Join(Concatenated(Names(program, ends.takes), FloatNames(program, region))) + ")";
+  return Join(Names(program, ends.gives)) + " = " + ClassName(program, index, function) +
+         ".apply(" + Join(Concatenated(Names(program, ends.takes), FloatNames(program, region))) +
+         ")";
 }
 
 }  // namespace gradfuzz::program

@@ -13,9 +13,9 @@ namespace gradfuzz::program {
 std::string RegionHeader(const Program& program, size_t index);
 std::string RegionFooter(const Program& program, size_t index, const std::string& indent);
 
-// A kFunction as a class, which stands before the function of that name, and the line in it that
-// applies the class.
-std::string EmitClass(const Program& program, const Region& region, const std::string& function);
-std::string EmitApply(const Program& program, const Region& region, const std::string& function);
+// regions[index], a kFunction, as a class, which stands before the function of that name, and the
+// line in it that applies the class.
+std::string EmitClass(const Program& program, size_t index, const std::string& function);
+std::string EmitApply(const Program& program, size_t index, const std::string& function);
 
 }  // namespace gradfuzz::program

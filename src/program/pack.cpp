@@ -36,8 +36,7 @@ void Append(const std::vector<Storage>& storages, const std::vector<Leaf>& leave
 }  // namespace
 
 bool IsPackable(const Program& program) {
-  return program.regions.empty() && !program.call.autocast &&
-         program.call.backward != CallPlan::Backward::kDouble;
+  return !program.call.autocast && program.call.backward != CallPlan::Backward::kDouble;
 }
 
 bool PackTogether(const Program& a, const Program& b) {
@@ -67,6 +66,12 @@ Program Pack(const std::vector<Program>& programs) {
     Append(program.storages, program.leaves, gradients, &packed.storages, &packed.leaves);
     Append(program.call.second_storages, program.call.second_leaves, gradients,
            &packed.call.second_storages, &packed.call.second_leaves);
+    const int first_statement = static_cast<int>(packed.statements.size());
+    for (Region region : program.regions) {
+      region.first += first_statement;
+      region.last += first_statement;
+      packed.regions.push_back(region);
+    }
     for (Statement statement : program.statements) {
       ForEachUse(statement, [&](ValueRef& ref) { ref.id = moved(ref.id); });
       packed.statements.push_back(std::move(statement));

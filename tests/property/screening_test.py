@@ -56,6 +56,24 @@ def program(x0, x1, x2):
 """
     + _COTANGENTS
 )
+# Inductor expects other strides of a triangular solve than it gets, in the backward: it raises.
+RAISES = """
+def inputs(device="cpu", draw=0):
+    x0 = torch.tensor([[complex(1.0, 2.0), complex(0.0, 1.0)], [complex(3.0, 0.0), complex(4.0, 1.0)]], dtype=torch.complex64, device=device).requires_grad_()
+    return [x0]
+
+
+def program(x0):
+    v1, v2 = torch.linalg.inv_ex(x0)
+    v3, v4, v5 = torch.linalg.lu(v1, pivot=True)
+    return (v4, v5)
+
+
+def cotangents(outputs, draw=0):
+    c0 = torch.tensor([1.0], dtype=torch.float64).to(outputs[0].device, outputs[0].dtype).reshape(()).expand(outputs[0].shape)
+    c1 = torch.tensor([1.0], dtype=torch.float64).to(outputs[1].device, outputs[1].dtype).reshape(()).expand(outputs[1].shape)
+    return [c0, c1]
+"""
 
 
 def _evaluate(items: list[dict[str, Any]], run: dict[str, Any]) -> tuple[list[Any], int]:
@@ -96,6 +114,37 @@ class ScreeningTest(unittest.TestCase):
         outcomes, _ = _evaluate(items, {**run, "fast": True})
         verdicts = [o["verdict"] for o in outcomes]
         self.assertEqual(verdicts, ["agree", "compile_error", "agree"])
+
+    def test_one_that_raises_when_run_is_found_by_the_operator_it_names(self) -> None:
+        with Worker() as worker:
+            good, wrong = (
+                worker.ask({"type": "parse", "path": "x", "text": text})["program"]
+                for text in (SEVERAL_KERNELS, RAISES)
+            )
+        run = {"rungs": ["eager", "inductor"], "draws": 2, "fast": True, "pack": 8}
+        outcomes, libraries = _evaluate(
+            [{"program": wrong if k == 5 else good} for k in range(8)], run
+        )
+        verdicts = [o["verdict"] for o in outcomes]
+        self.assertEqual(verdicts, ["agree"] * 5 + ["runtime_error"] + ["agree"] * 2)
+        # All of them, the seven that are right, the one that is not: halves would take more.
+        self.assertLessEqual(libraries, 6)
+
+    def test_regions_are_compiled_beside_other_programs(self) -> None:
+        with Worker() as worker:
+            plain = worker.ask({"type": "parse", "path": "x", "text": SEVERAL_KERNELS})["program"]
+        programs = [plain]
+        for kind in ("no_grad", "autocast", "checkpoint", "function", "jvp", "vjp"):
+            for first, last in ((0, 0), (2, 4)):
+                regions = [{"kind": kind, "first": first, "last": last}]
+                programs.append({**plain, "regions": regions})
+        run = {"rungs": ["eager", "aot_eager", "inductor"], "draws": 2, "fast": True}
+        items = [{"program": p} for p in programs]
+        alone, many = _evaluate(items, {**run, "pack": 1})
+        together, few = _evaluate(items, {**run, "pack": len(items)})
+        self.assertEqual([o["verdict"] for o in together], [o["verdict"] for o in alone])
+        self.assertIn("agree", [o["verdict"] for o in alone])
+        self.assertLess(few, many / 2)
 
     def test_one_that_dynamo_gives_up_does_not_run_the_others_in_eager(self) -> None:
         with Worker() as worker:

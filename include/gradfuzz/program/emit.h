@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "gradfuzz/program/program.h"
 
@@ -17,6 +18,9 @@ std::string EmitArg(const Program& program, const Arg& arg);
 std::string EmitStatement(const Program& program, size_t index);
 // Only `def <name>(x0, x1): ...`, ending in a newline.
 std::string EmitFunction(const Program& program, const std::string& name = "program");
+// For each line of EmitFunction's text the statement that it spells, or in whose region it stands
+// (headers, footers, classes); -1 for the lines that belong to none.
+std::vector<int> StatementOfLine(const Program& program);
 // The whole module without a header comment: import, the value helpers in use, `inputs`,
 // `program`, `cotangents` and, where the call plan is not the plain one, `CALL`.
 std::string EmitModule(const Program& program);

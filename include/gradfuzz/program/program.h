@@ -233,9 +233,9 @@ struct RegionEnds {
 RegionEnds EndsOf(const Program& program, const Region& region);
 
 // Whether the region is a function of its own that changes values or gradients: kFunction, kJvp or
-// kVjp. Such a one is its program's only region.
+// kVjp. Such a one is its program's only region; a pack (pack.h) may have several.
 bool IsTransform(Region::Kind kind);
-// The region that is one; null where there is none.
+// The first region that is one; null where there is none. Not for packs.
 const Region* TransformOf(const Program& program);
 
 // The program as its second call runs it: the leaves, storages and floats of that call in place of

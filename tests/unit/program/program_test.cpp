@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <sstream>
+
 #include "gradfuzz/program/emit.h"
 #include "gradfuzz/program/json.h"
 #include "gradfuzz/program/pack.h"
@@ -176,7 +179,6 @@ TEST(EmitTest, TransformedParts) {
       "def program(x0, x1):\n"
       "    v2 = ProgramFunction.apply(x0, x1)\n" +
           rest);
-  EXPECT_FALSE(IsPackable(p));
   p.regions = {{Region::Kind::kNoGrad, 0, 1}, {Region::Kind::kFunction, 1, 1}};
   EXPECT_NE(Validate(p), "");
 }
@@ -189,7 +191,44 @@ TEST(PackTest, RenumbersAndKeepsEveryProgram) {
   EXPECT_EQ(EmitStatement(packed, 0), "v4 = torch.diagonal_scatter(x0, x1, 0)");
   EXPECT_EQ(EmitStatement(packed, 3), "v7 = torch.sum(v6)");
   EXPECT_EQ(packed.outputs[1].value, 7);
-  EXPECT_FALSE(IsPackable(Everything()));
+}
+
+TEST(PackTest, KeepsRegionsAroundTheirStatements) {
+  Program plain = DiagonalScatterSum();
+  Program function = plain, no_grad = plain;
+  function.regions = {{Region::Kind::kFunction, 0, 0}};
+  no_grad.regions = {{Region::Kind::kNoGrad, 0, 1}};
+  ASSERT_TRUE(IsPackable(function) && PackTogether(function, no_grad));
+  const Program packed = Pack({plain, function, no_grad, function});
+  const std::vector<Region> expected = {{Region::Kind::kFunction, 2, 2},
+                                        {Region::Kind::kNoGrad, 4, 5},
+                                        {Region::Kind::kFunction, 6, 6}};
+  EXPECT_EQ(packed.regions, expected);
+
+  // Each line is known by its program: what an error of the compiler names.
+  const std::string text = EmitFunction(packed);
+  const std::vector<int> owners = StatementOfLine(packed);
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  ASSERT_EQ(lines.size(), owners.size());
+  const auto owner = [&](const std::string& line) {
+    const auto at = std::ranges::find(lines, line);
+    return at == lines.end() ? -2 : owners[static_cast<size_t>(at - lines.begin())];
+  };
+  EXPECT_EQ(owner("class ProgramFunction(torch.autograd.Function):  # its backward is not its "
+                  "derivative"),
+            2);
+  EXPECT_EQ(owner("class ProgramFunction1(torch.autograd.Function):  # its backward is not its "
+                  "derivative"),
+            6);
+  EXPECT_EQ(owner("    v8 = torch.diagonal_scatter(x0, x1, 0)"), 0);
+  EXPECT_EQ(owner("    v10 = ProgramFunction.apply(x2, x3)"), 2);
+  EXPECT_EQ(owner("    v11 = torch.sum(v10)"), 3);
+  EXPECT_EQ(owner("    with torch.no_grad():"), 4);
+  EXPECT_EQ(owner("        v13 = torch.sum(v12)"), 5);
+  EXPECT_EQ(owner("    v14 = ProgramFunction1.apply(x6, x7)"), 6);
+  EXPECT_EQ(owners.back(), -1);
 }
 
 TEST(PackTest, TakesForwardOnlyProgramsBesideOthers) {
