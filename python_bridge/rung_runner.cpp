@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "bridge.h"
@@ -35,8 +36,8 @@ double Now() {
 }
 
 // What stands before the function in its text, and the function's first line.
-constexpr const char* kPreamble = "import torch\n\n\n";
-constexpr int kFirstLine = 4;
+constexpr std::string_view kPreamble = "import torch\n\n\n";
+constexpr int kFirstLine = 1 + static_cast<int>(std::ranges::count(kPreamble, '\n'));
 
 // Where the parts of one program lie within a pack.
 struct Share {
@@ -225,8 +226,8 @@ class Pack {
   bool CompileAndRun() {
     static uint64_t serial = 0;
     name_ = "<gradfuzz program " + std::to_string(serial++) + ">";
-    auto made = CompiledRung::Make({kPreamble + program::EmitFunction(packed_), name_, rung_,
-                                    WithConfig(packed_, knobs_), DynamicFlag(packed_),
+    auto made = CompiledRung::Make({std::string(kPreamble) + program::EmitFunction(packed_), name_,
+                                    rung_, WithConfig(packed_, knobs_), DynamicFlag(packed_),
                                     options_.fault, options_.fast, size() > 1});
     if (!made) {
       error_ = made.error().message;

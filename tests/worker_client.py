@@ -104,7 +104,11 @@ class Worker:
 
     def parse(self, path: str) -> dict[str, Any]:
         with open(path, encoding="utf-8") as file:
-            answer = self.ask({"type": "parse", "path": path, "text": file.read()})
+            return self.parse_text(file.read(), path)
+
+    def parse_text(self, text: str, path: str = "text") -> dict[str, Any]:
+        """The program and header of a module's text; errors name `path`."""
+        answer = self.ask({"type": "parse", "path": path, "text": text})
         if answer["type"] != "answer":
             raise ValueError(answer["message"])
         return answer

@@ -3,9 +3,9 @@
 
 #include <ATen/record_function.h>
 
-#include <cctype>
 #include <memory>
 #include <mutex>
+#include <regex>
 #include <string_view>
 #include <utility>
 
@@ -14,7 +14,7 @@
 namespace gradfuzz::evaluate {
 namespace {
 
-constexpr std::string_view kNamespace = "aten";
+constexpr std::string_view kNamespace = "aten::";
 
 // What the callback writes to; backwards on a GPU run in a thread of autograd's.
 struct Seen {
@@ -29,10 +29,10 @@ Seen& SeenOperators() {
 
 std::unique_ptr<at::ObserverContext> Note(const at::RecordFunction& function) {
   const std::string_view name = function.name();
-  if (name.starts_with(kNamespace) && name.substr(kNamespace.size()).starts_with("::")) {
+  if (name.starts_with(kNamespace)) {
     Seen& seen = SeenOperators();
     const std::lock_guard lock(seen.mutex);
-    seen.names.emplace(name.substr(kNamespace.size() + 2));
+    seen.names.emplace(name.substr(kNamespace.size()));
   }
   return nullptr;
 }
@@ -41,28 +41,20 @@ std::unique_ptr<at::ObserverContext> Note(const at::RecordFunction& function) {
 
 std::set<std::string> DispatchedOperators(const program::Program& program,
                                           const at::Device& device) {
-  Seen& seen = SeenOperators();
-  seen.names.clear();
   const at::CallbackHandle handle =
       at::addGlobalCallback(at::RecordFunctionCallback(Note).scopes({at::RecordScope::FUNCTION}));
   InterpretOptions options;
   options.device = device;
   (void)Interpret(program, options);
   at::removeCallback(handle);
-  return std::move(seen.names);
+  return std::exchange(SeenOperators().names, {});
 }
 
 std::set<std::string> OperatorsNamed(const std::string& error) {
+  static const std::regex kName(R"(aten\.(\w+))");
   std::set<std::string> names;
-  const std::string mark = std::string(kNamespace) + ".";
-  for (size_t at = error.find(mark); at != std::string::npos; at = error.find(mark, at + 1)) {
-    const size_t begin = at + mark.size();
-    size_t end = begin;
-    while (end < error.size() &&
-           (std::isalnum(static_cast<unsigned char>(error[end])) != 0 || error[end] == '_')) {
-      ++end;
-    }
-    if (end > begin) names.insert(error.substr(begin, end - begin));
+  for (std::sregex_iterator it(error.begin(), error.end(), kName), end; it != end; ++it) {
+    names.insert((*it)[1]);
   }
   return names;
 }

@@ -74,10 +74,7 @@ class FaultsTest(WorkerTestCase):
         super().setUpClass()
         cls.programs = {}
         for name, text in PROGRAMS.items():
-            answer = cls.worker.ask({"type": "parse", "path": name, "text": text})
-            if answer["type"] != "answer":
-                raise AssertionError(f"{name}: {answer['message']}")
-            cls.programs[name] = answer["program"]
+            cls.programs[name] = cls.worker.parse_text(text, name)["program"]
 
     def verdict(self, fault: str, program: str) -> dict:
         run = {

@@ -36,8 +36,7 @@ BUG = {"inductor.cpp.inject_relu_bug_TESTING_ONLY": "accuracy"}
 class ConfigTest(WorkerTestCase):
     def relu(self, config: dict[str, Any]) -> dict[str, Any]:
         suffix = f"\n\nCALL = dict(config={config!r})\n" if config else ""
-        parsed = self.worker.ask({"type": "parse", "path": "relu", "text": RELU + suffix})
-        return {"program": parsed["program"]}
+        return {"program": self.worker.parse_text(RELU + suffix)["program"]}
 
     def test_a_setting_is_of_its_program_alone(self) -> None:
         # One request: what is compiled together must not share what only some ask for.

@@ -15,15 +15,25 @@ from worker_client import Worker
 
 CORPUS = pathlib.Path(__file__).resolve().parents[2] / "corpus/open"
 SEEDS = range(500010, 500026)  # 15 libraries without merging, 6 with it
-_COTANGENTS = """
 
-def cotangents(outputs, draw=0):
-    c0 = torch.tensor([1.0], dtype=torch.float64).to(outputs[0].device, outputs[0].dtype).reshape(()).expand(outputs[0].shape)
-    return [c0]
-"""
+
+def _cotangents(count: int) -> str:
+    """The function of that name, for outputs that each get a cotangent of ones."""
+    names = [f"c{i}" for i in range(count)]
+    lines = [
+        f"    {name} = torch.tensor([1.0], dtype=torch.float64).to(outputs[{i}].device,"
+        f" outputs[{i}].dtype).reshape(()).expand(outputs[{i}].shape)\n"
+        for i, name in enumerate(names)
+    ]
+    return (
+        "\n\ndef cotangents(outputs, draw=0):\n"
+        + "".join(lines)
+        + f"    return [{', '.join(names)}]\n"
+    )
+
+
 # Two kernels with a call of another library between them, and two more behind it.
-SEVERAL_KERNELS = (
-    """
+SEVERAL_KERNELS = """
 def inputs(device="cpu", draw=0):
     x0 = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device=device).requires_grad_()
     return [x0]
@@ -36,13 +46,10 @@ def program(x0):
     v4 = torch.linalg.inv(v3)
     v5 = torch.cos(v4)
     return (v5,)
-"""
-    + _COTANGENTS
-)
+""" + _cotangents(1)
 # The gradient of the value asks for the unique indices, whose number no graph knows: AOTAutograd
 # raises, and Dynamo runs the whole function in eager.
-GIVEN_UP = (
-    """
+GIVEN_UP = """
 def inputs(device="cpu", draw=0):
     x0 = torch.tensor([[1.0, 2.0], [3.0, 4.0]], device=device).requires_grad_()
     x1 = torch.tensor([0, 1], device=device)
@@ -53,9 +60,7 @@ def inputs(device="cpu", draw=0):
 def program(x0, x1, x2):
     v3 = torch.index_fill(x0, 1, x1, x2)
     return (v3,)
-"""
-    + _COTANGENTS
-)
+""" + _cotangents(1)
 # Inductor expects other strides of a triangular solve than it gets, in the backward: it raises.
 RAISES = """
 def inputs(device="cpu", draw=0):
@@ -67,13 +72,7 @@ def program(x0):
     v1, v2 = torch.linalg.inv_ex(x0)
     v3, v4, v5 = torch.linalg.lu(v1, pivot=True)
     return (v4, v5)
-
-
-def cotangents(outputs, draw=0):
-    c0 = torch.tensor([1.0], dtype=torch.float64).to(outputs[0].device, outputs[0].dtype).reshape(()).expand(outputs[0].shape)
-    c1 = torch.tensor([1.0], dtype=torch.float64).to(outputs[1].device, outputs[1].dtype).reshape(()).expand(outputs[1].shape)
-    return [c0, c1]
-"""
+""" + _cotangents(2)
 
 
 def _evaluate(items: list[dict[str, Any]], run: dict[str, Any]) -> tuple[list[Any], int]:
@@ -96,8 +95,8 @@ class ScreeningTest(unittest.TestCase):
 
     def test_kernels_of_a_module_are_one_library(self) -> None:
         with Worker() as worker:
-            parsed = worker.ask({"type": "parse", "path": "kernels", "text": SEVERAL_KERNELS})
-        items = [{"program": parsed["program"]}]
+            program = worker.parse_text(SEVERAL_KERNELS)["program"]
+        items = [{"program": program}]
         run = {"rungs": ["eager", "inductor"], "draws": 2}
         quick, quick_libraries = _evaluate(items, {**run, "fast": True})
         plain, plain_libraries = _evaluate(items, {**run, "fast": False})
@@ -108,8 +107,8 @@ class ScreeningTest(unittest.TestCase):
     def test_one_that_does_not_compile_is_alone_in_that(self) -> None:
         with Worker() as worker:
             wrong = worker.parse(str(CORPUS / "foreach_add_complex.py"))["program"]
-            good = worker.ask({"type": "parse", "path": "kernels", "text": SEVERAL_KERNELS})
-        items = [{"program": p} for p in (good["program"], wrong, good["program"])]
+            good = worker.parse_text(SEVERAL_KERNELS)["program"]
+        items = [{"program": p} for p in (good, wrong, good)]
         run = {"rungs": ["eager", "aot_eager", "inductor"], "draws": 2, "pack": 3}
         outcomes, _ = _evaluate(items, {**run, "fast": True})
         verdicts = [o["verdict"] for o in outcomes]
@@ -117,10 +116,8 @@ class ScreeningTest(unittest.TestCase):
 
     def test_one_that_raises_when_run_is_found_by_the_operator_it_names(self) -> None:
         with Worker() as worker:
-            good, wrong = (
-                worker.ask({"type": "parse", "path": "x", "text": text})["program"]
-                for text in (SEVERAL_KERNELS, RAISES)
-            )
+            good = worker.parse_text(SEVERAL_KERNELS)["program"]
+            wrong = worker.parse_text(RAISES)["program"]
         run = {"rungs": ["eager", "inductor"], "draws": 2, "fast": True, "pack": 8}
         outcomes, libraries = _evaluate(
             [{"program": wrong if k == 5 else good} for k in range(8)], run
@@ -132,7 +129,7 @@ class ScreeningTest(unittest.TestCase):
 
     def test_regions_are_compiled_beside_other_programs(self) -> None:
         with Worker() as worker:
-            plain = worker.ask({"type": "parse", "path": "x", "text": SEVERAL_KERNELS})["program"]
+            plain = worker.parse_text(SEVERAL_KERNELS)["program"]
         programs = [plain]
         for kind in ("no_grad", "autocast", "checkpoint", "function", "jvp", "vjp"):
             for first, last in ((0, 0), (2, 4)):
@@ -148,10 +145,8 @@ class ScreeningTest(unittest.TestCase):
 
     def test_one_that_dynamo_gives_up_does_not_run_the_others_in_eager(self) -> None:
         with Worker() as worker:
-            good, given_up = (
-                worker.ask({"type": "parse", "path": "x", "text": text})["program"]
-                for text in (SEVERAL_KERNELS, GIVEN_UP)
-            )
+            good = worker.parse_text(SEVERAL_KERNELS)["program"]
+            given_up = worker.parse_text(GIVEN_UP)["program"]
         run = {"rungs": ["eager", "aot_eager", "inductor"], "draws": 2, "fast": True}
         alone, _ = _evaluate([{"program": given_up}], run)
         together, _ = _evaluate(
