@@ -6,7 +6,8 @@
 Runs every program module of FOLDER (the files that `gradfuzz` writes: inputs, program, cotangents,
 CALL) one after the other in this process: eager, then torch.compile with aot_eager and with
 inductor, default flags, forward and backward, compared by torch.testing.assert_close. Prints one
-JSON object. CPU seconds are those of this process and of all that it started.
+JSON object. Seconds are those since the process began, without the warm-up's; CPU seconds those of
+this process and of all that it started.
 """
 
 from __future__ import annotations
@@ -66,6 +67,12 @@ def tree_cpu_seconds() -> float:
             node = parents.get(node, 0)
         total += cpu if node else 0.0
     return total
+
+
+def age_seconds() -> float:
+    """Wall time since this process began."""
+    started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
 
 
 def load(text: str, name: str) -> SimpleNamespace:
@@ -231,9 +238,11 @@ def main() -> int:
     if not paths:
         print(f"plain_loop: {options.folder} holds no program (*.py)", file=sys.stderr)
         return 2
+    age, cpu = age_seconds(), tree_cpu_seconds()
     run_one(load(WARM_UP, "warm_up"), "warm_up", options.device, 1, Totals())
+    warm_up, warm_up_cpu = age_seconds() - age, tree_cpu_seconds() - cpu
     totals = Totals()
-    start, start_cpu = time.perf_counter(), tree_cpu_seconds()
+    totals.torch_seconds = age  # its import
     for path in paths:
         run_one(
             load(path.read_text(encoding="utf-8"), path.stem),
@@ -242,7 +251,7 @@ def main() -> int:
             options.draws,
             totals,
         )
-    wall, cpu = time.perf_counter() - start, tree_cpu_seconds() - start_cpu
+    wall, cpu = age_seconds() - warm_up, tree_cpu_seconds() - warm_up_cpu
     json.dump(
         {
             "torch": torch.__version__,

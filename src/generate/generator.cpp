@@ -45,18 +45,26 @@ const Motif* DrawMotif(Rng& rng, const Weights& weights) {
   return !row || *row == 0 ? nullptr : &Motifs()[*row - 1];
 }
 
-// The parts of the plan that all programs of a slice of seeds share, but for those without a
-// backward, which accumulate nothing.
-CallPlan CallPlanOfSlice(uint64_t seed, const Weights& weights) {
+// What all programs of a slice of seeds are called like, but for those that it does not suit: they
+// can be compiled together.
+struct CallSlice {
+  CallPlan plan;
+  bool second_call = false, second_float = false;  // whether there may be one in a plain plan
+};
+
+CallSlice CallSliceOf(uint64_t seed, const Weights& weights) {
   const Rng slice = Rng(seed / kCallSliceSeeds).Fork("call");
   const auto chance = [&](const char* feature, double p) {
     Rng own = slice.Fork(feature);
     return Chance(own, weights, feature, p);
   };
-  CallPlan call;
-  if (chance("feature.dynamic", 0.03)) call.dynamic = CallPlan::Dynamic::kYes;
-  if (chance("feature.accumulate", 0.005)) call.backward = CallPlan::Backward::kAccumulate;
-  call.no_grad_first = chance("feature.no_grad_first", 0.01);
+  CallSlice call;
+  if (chance("feature.dynamic", 0.03)) call.plan.dynamic = CallPlan::Dynamic::kYes;
+  if (chance("feature.accumulate", 0.005)) call.plan.backward = CallPlan::Backward::kAccumulate;
+  call.plan.no_grad_first = chance("feature.no_grad_first", 0.01);
+  call.plan.autocast = chance("feature.autocast", 0.02);
+  call.second_call = chance("feature.second_call", 0.03);
+  call.second_float = chance("feature.second_float", 0.08);
   return call;
 }
 
@@ -99,29 +107,38 @@ bool HasUsableGradient(const program::Program& program) {
   return run.ok() && std::ranges::any_of(run.gradients, usable);
 }
 
-// `with` blocks and autocast around a part of the program or all of it, where eager takes them.
+// Whether autocast around the call, which the slice asks for, narrows anything, and eager takes it:
+// it refuses operands of two dtypes.
+bool SuitsAutocast(const Context& context, const program::Program& program) {
+  const Profile& profile = context.profile;
+  return !profile.forward_only && !profile.exact && profile.dtype == program::DType::kFloat32 &&
+         program.statements.size() >= 2 && HasUsableGradient(program);
+}
+
+// Autocast around the call, in some programs switched off for a part; or, without it, a part
+// without gradients.
 void DrawModes(Rng& rng, const Context& context, program::Program* program,
                std::set<std::string>* features) {
   using program::Region;
-  const Profile& profile = context.profile;
-  if (profile.forward_only || program->statements.size() < 2) return;
-  const bool narrows = profile.dtype == program::DType::kFloat32 && !profile.exact;
-  const bool autocast = narrows && Chance(rng, context.weights, "feature.autocast", 0.02);
-  if (!autocast && !Chance(rng, context.weights, "feature.no_grad_region", 0.015)) return;
-  program::Program changed = *program;
-  if (!autocast) {
-    changed.regions.push_back(DrawRegion(rng, *program, Region::Kind::kNoGrad));
-  } else {
-    changed.call.autocast = true;
-    if (rng.Chance(0.4)) {
-      changed.regions.push_back(DrawRegion(rng, *program, Region::Kind::kAutocastOff));
+  if (program->call.autocast) {
+    if (!SuitsAutocast(context, *program)) {
+      program->call.autocast = false;
+      return;
     }
+    features->insert("feature.autocast");
+    if (!rng.Chance(0.4)) return;
+  } else if (context.profile.forward_only || program->statements.size() < 2 ||
+             !Chance(rng, context.weights, "feature.no_grad_region", 0.015)) {
+    return;
   }
-  if (!program::Validate(changed).empty()) return;
-  // Eager may refuse (operands of two dtypes under autocast), or no gradient may be left.
-  if (!HasUsableGradient(changed)) return;
+  const bool autocast = program->call.autocast;
+  program::Program changed = *program;
+  changed.regions.push_back(
+      DrawRegion(rng, *program, autocast ? Region::Kind::kAutocastOff : Region::Kind::kNoGrad));
+  // Eager may refuse, or no gradient may be left.
+  if (!program::Validate(changed).empty() || !HasUsableGradient(changed)) return;
   *program = std::move(changed);
-  features->insert(autocast ? "feature.autocast" : "feature.no_grad_region");
+  if (!autocast) features->insert("feature.no_grad_region");
 }
 
 // A part of the program that is computed again in the backward.
@@ -179,11 +196,11 @@ void DrawTransform(const Rng& rng, const Context& context, GeneratedProgram* gen
 
 // What is compiled for any size is worth little until it meets another one.
 void DrawSecondCall(Rng& rng, const Context& context, const std::vector<Output>& outputs,
-                    GeneratedProgram* generated, std::set<std::string>* features) {
+                    bool in_slice, GeneratedProgram* generated, std::set<std::string>* features) {
   const CallPlan& call = generated->program.call;
   if (!generated->program.regions.empty() || call.autocast) return;
-  const double chance = call.dynamic == CallPlan::Dynamic::kYes ? 0.4 : 0.012;
-  if (!Chance(rng, context.weights, "feature.second_call", chance)) return;
+  if (!in_slice && call.dynamic != CallPlan::Dynamic::kYes) return;
+  if (!Chance(rng, context.weights, "feature.second_call", 0.4)) return;
   auto program =
       WithSecondCall(rng, context, outputs, generated->program, generated->lane == "exact");
   if (!program) return;
@@ -193,11 +210,11 @@ void DrawSecondCall(Rng& rng, const Context& context, const std::vector<Output>&
 
 // Dynamo makes a float a constant at first, and an input once it meets another one.
 void DrawFloats(const Rng& rng, const Context& context, const std::vector<Output>& outputs,
-                GeneratedProgram* generated, std::set<std::string>* features) {
+                bool in_slice, GeneratedProgram* generated, std::set<std::string>* features) {
   Rng own = rng.Fork("floats");
   const CallPlan& call = generated->program.call;
-  const double chance = call.dynamic == CallPlan::Dynamic::kYes ? 0.3 : 0.03;
-  if (!Chance(own, context.weights, "feature.second_float", chance)) return;
+  if (!in_slice && call.dynamic != CallPlan::Dynamic::kYes) return;
+  if (!Chance(own, context.weights, "feature.second_float", 0.3)) return;
   // What is tried below knows no other regions.
   const auto changes_values = [](const program::Region& region) {
     return region.kind != program::Region::Kind::kCheckpoint;
@@ -279,7 +296,7 @@ void AddFinalAggregation(const Rng& rng, Context& context, Counters* counters) {
 
 // `call`: what the slice says of it.
 std::optional<GeneratedProgram> Attempt(const Rng& rng, const Weights& weights, int max_statements,
-                                        const CallPlan& call, const Harvest* harvest,
+                                        const CallSlice& call, const Harvest* harvest,
                                         Counters* counters) {
   Rng profile_rng = rng.Fork("profile");
   Profile profile = DrawProfile(profile_rng, weights, max_statements);
@@ -345,7 +362,7 @@ std::optional<GeneratedProgram> Attempt(const Rng& rng, const Weights& weights, 
   if (profile.non_finite) features.insert("feature.non_finite");
   Rng call_rng = rng.Fork("call");
   generated.program = workspace.Take(outputs);
-  generated.program.call = call;
+  generated.program.call = call.plan;
   DrawCallPlan(call_rng, context, motif, &generated.program.call, &features);
   Rng modes_rng = rng.Fork("modes");
   DrawModes(modes_rng, context, &generated.program, &features);
@@ -354,8 +371,8 @@ std::optional<GeneratedProgram> Attempt(const Rng& rng, const Weights& weights, 
   generated.lane = IsExact(context, outputs) ? "exact" : "real";
   DrawTransform(rng, context, &generated, &features);
   Rng second_rng = rng.Fork("second_call");
-  DrawSecondCall(second_rng, context, outputs, &generated, &features);
-  DrawFloats(rng, context, outputs, &generated, &features);
+  DrawSecondCall(second_rng, context, outputs, call.second_call, &generated, &features);
+  DrawFloats(rng, context, outputs, call.second_float, &generated, &features);
   CollectFeatures(context, outputs, &features);
   if (!profile.forward_only && generated.program.regions.empty()) {
     CollectGradientPath(context, outputs, &features);
@@ -409,7 +426,7 @@ Result<GeneratedProgram> Generate(uint64_t seed, const GenerateOptions& options,
   const Weights weights(options);
   const bool is_swarm = slice != options;
   const ConfigRow* config = ConfigOfSlice(seed, swarm);
-  const CallPlan call = CallPlanOfSlice(seed, swarm);
+  const CallSlice call = CallSliceOf(seed, swarm);
   const Rng root(seed);
   Counters counters;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {

@@ -105,6 +105,10 @@ std::vector<std::string> Lines(std::string_view text) {
 // "BackendCompilerFailed: backend='inductor' raised:" wraps the line after it.
 bool IsWrapper(const std::string& line) { return line.ends_with("raised:"); }
 
+// "AssertionError: expected size 2==2, stride 2==1 at dim=0\nError in op:
+// torch.ops.aten.X.default": whose strides they are tells one bug from another.
+bool NamesTheOperator(const std::string& line) { return line.starts_with("Error in op: "); }
+
 // The line that says it: the compiler's first "error:" under a CppCompileError, else the first one
 // that wraps no other.
 std::string Essence(std::string_view text) {
@@ -123,6 +127,7 @@ std::string Essence(std::string_view text) {
     std::string line = lines[i];
     // "AssertionError:" or "LoweringException: AssertionError:" alone: the next line tells more.
     while (line.ends_with(':') && i + 1 < lines.size()) line += " " + lines[++i];
+    if (i + 1 < lines.size() && NamesTheOperator(lines[i + 1])) line += " " + lines[i + 1];
     return line;
   }
   return lines.empty() ? "" : lines.back();

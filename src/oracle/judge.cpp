@@ -90,7 +90,7 @@ class Judgement {
   // What PyTorch's own rules say of two results; `fp64` may be null.
   void AskPyTorch(const at::Tensor& expected, const at::Tensor& got, const at::Tensor* fp64,
                   Comparison* c) const;
-  void TryEmulatedCasts(const RungRun& run, std::vector<Comparison>* comparisons);
+  void TryEmulatedCasts(const RungRun& run, RungOutcome* out);
   void RunSelfChecks(const RungRun& run, std::vector<Comparison>* comparisons);
   RungOutcome JudgeRung(const RungRun& run, bool is_eager);
   void Conclude();
@@ -342,20 +342,22 @@ std::vector<Comparison> Judgement::CompareRung(const RungRun& run) {
 
 // Compiled code may keep float16 and bfloat16 intermediates in float32, and says so: the knob that
 // rounds them as eager does tells that trade-off from a bug.
-void Judgement::TryEmulatedCasts(const RungRun& run, std::vector<Comparison>* comparisons) {
+void Judgement::TryEmulatedCasts(const RungRun& run, RungOutcome* out) {
   const auto wrong_values = [](const Comparison& c) {
     return c.verdict == Verdict::kForwardMismatch || c.verdict == Verdict::kGradientMismatch ||
            c.verdict == Verdict::kInputMutationMismatch || c.verdict == Verdict::kNanMismatch;
   };
   if (!precision_.low || !run.recompile || !run.rung.starts_with("inductor") ||
-      std::none_of(comparisons->begin(), comparisons->end(), wrong_values)) {
+      std::ranges::none_of(out->comparisons, wrong_values)) {
     return;
   }
   const auto emulated = run.recompile({{"inductor.emulate_precision_casts", true}});
+  if (!emulated) return;
+  out->seconds += emulated->seconds;
   RungOutcome ignored;
-  if (!emulated || RungError(*emulated, &ignored)) return;
+  if (RungError(*emulated, &ignored)) return;
   const std::vector<Comparison> again = CompareRung(*emulated);
-  for (Comparison& c : *comparisons) {
+  for (Comparison& c : out->comparisons) {
     if (!wrong_values(c)) continue;
     const auto same = std::find_if(again.begin(), again.end(),
                                    [&](const Comparison& a) { return a.what == c.what; });
@@ -393,7 +395,7 @@ RungOutcome Judgement::JudgeRung(const RungRun& run, bool is_eager) {
   }
   if (!is_eager) {
     out.comparisons = CompareRung(run);
-    TryEmulatedCasts(run, &out.comparisons);
+    TryEmulatedCasts(run, &out);
   }
   RunSelfChecks(run, &out.comparisons);
   for (const Comparison& c : out.comparisons) out.verdict = Graver(out.verdict, c.verdict);

@@ -36,7 +36,7 @@ void Append(const std::vector<Storage>& storages, const std::vector<Leaf>& leave
 }  // namespace
 
 bool IsPackable(const Program& program) {
-  return !program.call.autocast && program.call.backward != CallPlan::Backward::kDouble;
+  return program.call.backward != CallPlan::Backward::kDouble;
 }
 
 bool PackTogether(const Program& a, const Program& b) {

@@ -127,7 +127,7 @@ class ScreeningTest(unittest.TestCase):
         # All of them, the seven that are right, the one that is not: halves would take more.
         self.assertLessEqual(libraries, 6)
 
-    def test_regions_are_compiled_beside_other_programs(self) -> None:
+    def test_regions_and_calls_under_autocast_are_compiled_together(self) -> None:
         with Worker() as worker:
             plain = worker.parse_text(SEVERAL_KERNELS)["program"]
         programs = [plain]
@@ -135,6 +135,9 @@ class ScreeningTest(unittest.TestCase):
             for first, last in ((0, 0), (2, 4)):
                 regions = [{"kind": kind, "first": first, "last": last}]
                 programs.append({**plain, "regions": regions})
+        off = [{"kind": "autocast_off", "first": 2, "last": 4}]
+        for regions in ([], off):
+            programs.append({**plain, "regions": regions, "call": {"autocast": True}})
         run = {"rungs": ["eager", "aot_eager", "inductor"], "draws": 2, "fast": True}
         items = [{"program": p} for p in programs]
         alone, many = _evaluate(items, {**run, "pack": 1})

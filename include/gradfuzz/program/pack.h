@@ -9,7 +9,7 @@
 namespace gradfuzz::program {
 
 // Whether a program may share a compilation: it does nothing to the other programs' world (no
-// autocast around the call, no double backward).
+// double backward).
 bool IsPackable(const Program& program);
 
 // Whether two packable programs may share one: they are compiled and called in the same way, with

@@ -65,7 +65,16 @@ TEST(ErrorKey, FramesAreCutOff) {
 
 TEST(ErrorKey, SizesAndTheNumberOfDimensionsDoNotMatter) {
   EXPECT_EQ(ErrorKey(kStrides34), ErrorKey(kStrides5));
-  EXPECT_EQ(ErrorKey(kStrides5), "AssertionError: expected size #==#, stride #==# at dim=#");
+  EXPECT_EQ(ErrorKey(kStrides5),
+            "AssertionError: expected size #==#, stride #==# at dim=# Error in op: "
+            "torch.ops.aten.slice_scatter.default");
+}
+
+TEST(ErrorKey, TheOperatorWhoseStridesTheyAreDoes) {
+  std::string other = kStrides5;
+  const std::string op = "slice_scatter";
+  other.replace(other.find(op), op.size(), "linalg_solve_triangular");
+  EXPECT_NE(ErrorKey(other), ErrorKey(kStrides5));
 }
 
 TEST(ErrorKey, TheCompilersFirstErrorIsTheEssence) {

@@ -44,6 +44,30 @@ TEST(KnownBugsTest, TheCorpusRecognisesTheClassics) {
             "178952");
 }
 
+TEST(KnownBugsTest, ABugOfOurOwnCorpusNeedsNoIssue) {
+  const KnownBugs known = Corpus();
+  const auto title = [&](BugClass bug, const char* rung, const char* error, const char* op) {
+    const KnownBug* match =
+        known.Match({bug, rung, "cpu", error}, Two(op, "sum"), std::nullopt, "2.15.0");
+    return match == nullptr || !match->issue.empty() ? "" : match->title;
+  };
+  const char* const no_convert =
+      "CppCompileError: no matching function for call to 'convert<float>(<vector>&)'";
+  EXPECT_NE(title(BugClass::kCompileError, "inductor", no_convert, "frexp"), "");
+  EXPECT_EQ(title(BugClass::kCompileError, "inductor", no_convert, "sin"), "");
+  const char* const strides =
+      "AssertionError: expected size #==#, stride #==# at dim=# Error in op: ";
+  const auto strides_of = [&](const char* op) {
+    return title(BugClass::kRuntimeError, "inductor", (std::string(strides) + op).c_str(), "sin");
+  };
+  EXPECT_NE(strides_of("torch.ops.aten.linalg_solve_triangular.default"), "");
+  EXPECT_EQ(strides_of("torch.ops.aten.slice_scatter.default"), "");
+  EXPECT_NE(
+      title(BugClass::kCompileError, "inductor",
+            "InductorError: LoweringException: AssertionError: expected: len(padding) == #", "sin"),
+      "");
+}
+
 TEST(KnownBugsTest, ZerosForNoneAreKnownTheReverseIsNot) {
   const KnownBugs known = Corpus();
   Target target{BugClass::kMissing, "aot_eager", "cpu", "zeros, where eager has None"};

@@ -246,12 +246,13 @@ TEST(PackTest, TakesForwardOnlyProgramsBesideOthers) {
 
 TEST(PackTest, TakesTogetherWhatIsCalledInTheSameWay) {
   const Program plain = DiagonalScatterSum();
-  std::vector<Program> ways(4, plain);
+  std::vector<Program> ways(5, plain);
   ways[0].call.no_grad_first = true;
   ways[1].call.dynamic = CallPlan::Dynamic::kYes;
   ways[2].call.backward = CallPlan::Backward::kAccumulate;
   ways[3].call.second_storages = plain.storages;
   ways[3].call.second_leaves = plain.leaves;
+  ways[4].call.autocast = true;
   for (size_t i = 0; i < ways.size(); ++i) {
     EXPECT_TRUE(IsPackable(ways[i]));
     EXPECT_FALSE(PackTogether(ways[i], plain));
@@ -264,9 +265,7 @@ TEST(PackTest, TakesTogetherWhatIsCalledInTheSameWay) {
   EXPECT_EQ(Validate(twice), "");
   ASSERT_EQ(twice.call.second_leaves.size(), 4u);
   EXPECT_EQ(twice.call.second_leaves[2].storage, twice.leaves[2].storage);
-  Program autocast = plain;
-  autocast.call.autocast = true;
-  EXPECT_FALSE(IsPackable(autocast));
+  EXPECT_TRUE(Pack({ways[4], ways[4]}).call.autocast);
 }
 
 TEST(PackTest, KeepsTheConfigThatItsProgramsShare) {
