@@ -104,14 +104,10 @@ def _one_source(kernels: list[_Kernel], cache: Any) -> str:
             for n, argtype in enumerate(kernel.argtypes, 1)
         )
         call = cache.call_entry_function.format(arguments)
-        calls.append(
-            f"case {i}: {{ using gradfuzz_{i}::kernel_{i};\n#define kernel kernel_{i}\n{call}\n#undef kernel\n}}"
-        )
+        calls.append(f"case {i}:\n#define kernel gradfuzz_{i}::kernel_{i}\n{call}\n#undef kernel\n")
     binding = cache.suffix_template.format(
         arg_len="0 && false",  # how many there must be differs: "!= 0 && false" refuses none
-        call_entry_func="switch (parse_arg<int64_t>(args, 0)) {\n"
-        + "\n".join(calls)
-        + "\n}\nPy_RETURN_NONE;",
+        call_entry_func=f"switch (parse_arg<int64_t>(args, 0)) {{\n{''.join(calls)}}}\nPy_RETURN_NONE;",
         entry_func=_ENTRY,
         extra_parse_arg=cache.extra_parse_arg.format(array_len=-1),
     )

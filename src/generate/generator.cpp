@@ -107,6 +107,16 @@ bool HasUsableGradient(const program::Program& program) {
   return run.ok() && std::ranges::any_of(run.gradients, usable);
 }
 
+// Any part of the program as a region, where that is valid and suits. RETURNS: whether it does.
+bool AddRegion(Rng& rng, program::Region::Kind kind, bool (*suits)(const program::Program&),
+               program::Program* program) {
+  program::Program changed = *program;
+  changed.regions.push_back(DrawRegion(rng, *program, kind));
+  if (!program::Validate(changed).empty() || !suits(changed)) return false;
+  *program = std::move(changed);
+  return true;
+}
+
 // Whether autocast around the call, which the slice asks for, narrows anything, and eager takes it:
 // it refuses operands of two dtypes.
 bool SuitsAutocast(const Context& context, const program::Program& program) {
@@ -121,24 +131,17 @@ void DrawModes(Rng& rng, const Context& context, program::Program* program,
                std::set<std::string>* features) {
   using program::Region;
   if (program->call.autocast) {
-    if (!SuitsAutocast(context, *program)) {
-      program->call.autocast = false;
-      return;
-    }
+    program->call.autocast = SuitsAutocast(context, *program);
+    if (!program->call.autocast) return;
     features->insert("feature.autocast");
-    if (!rng.Chance(0.4)) return;
-  } else if (context.profile.forward_only || program->statements.size() < 2 ||
-             !Chance(rng, context.weights, "feature.no_grad_region", 0.015)) {
+    if (rng.Chance(0.4)) AddRegion(rng, Region::Kind::kAutocastOff, HasUsableGradient, program);
     return;
   }
-  const bool autocast = program->call.autocast;
-  program::Program changed = *program;
-  changed.regions.push_back(
-      DrawRegion(rng, *program, autocast ? Region::Kind::kAutocastOff : Region::Kind::kNoGrad));
-  // Eager may refuse, or no gradient may be left.
-  if (!program::Validate(changed).empty() || !HasUsableGradient(changed)) return;
-  *program = std::move(changed);
-  if (!autocast) features->insert("feature.no_grad_region");
+  if (context.profile.forward_only || program->statements.size() < 2) return;
+  if (!Chance(rng, context.weights, "feature.no_grad_region", 0.015)) return;
+  if (AddRegion(rng, Region::Kind::kNoGrad, HasUsableGradient, program)) {
+    features->insert("feature.no_grad_region");
+  }
 }
 
 // A part of the program that is computed again in the backward.
@@ -185,11 +188,9 @@ void DrawTransform(const Rng& rng, const Context& context, GeneratedProgram* gen
         program::Info(context.profile.dtype).is_complex || generated->lane == "exact") {
       return;
     }
-    program::Program changed = program;
-    changed.regions.push_back(DrawRegion(own, program, row.kind));
-    if (!program::Validate(changed).empty() || !IsFiniteThroughout(changed)) return;
-    generated->program = std::move(changed);
-    features->insert(row.feature);
+    if (AddRegion(own, row.kind, IsFiniteThroughout, &generated->program)) {
+      features->insert(row.feature);
+    }
     return;
   }
 }

@@ -8,8 +8,7 @@
 
 namespace gradfuzz::program {
 
-// Whether a program may share a compilation: it does nothing to the other programs' world (no
-// double backward).
+// Whether a program may share a compilation: all but those whose backward is differentiated again.
 bool IsPackable(const Program& program);
 
 // Whether two packable programs may share one: they are compiled and called in the same way, with
